@@ -1,0 +1,206 @@
+"""The only code that unlinks a user's tree."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from adapters.files.descent import Descent
+from adapters.files.descriptors import change_mode, names, open_directory, owned, parent_of
+from adapters.files.errors import FilesError, IdentityChanged
+from adapters.files.identity import identify_descriptor
+from adapters.files.mounts import refuse_mounts
+from adapters.files.scan import Entry, observe
+from domain.evidence import Identity
+
+NAMED = 1_000  # how many refusals and failures are named; the rest is only counted
+
+Path = bytes  # one field of the result below is itself called bytes
+
+
+class Demolition(msgspec.Struct, frozen=True):
+    """What went (entries, and the sizes of the files and links among them) and what stayed, with why.
+
+    `refused` and `failed` name the first thousand; their counts are complete. The tree is gone, root
+    included, exactly if both counts are 0.
+    """
+
+    entries: int
+    bytes: int
+    refused: tuple[Path, ...]
+    refused_count: int
+    failed: tuple[tuple[Path, str], ...]
+    failed_count: int
+
+
+def demolish(root: bytes, identity: Identity, algorithm: str, allowed: Callable[[Entry], bool]) -> Demolition:
+    """Deletes each entry that, read again, is allowed; last the root, if nothing is left in it.
+
+    Raises IdentityChanged if another object is at the root and MountInside if anything is mounted in it or
+    on it, both before the first unlink; Unstable if a directory is moved away under the walk; OSError if
+    the root cannot be opened or its removal not be made durable. All else is told by the result.
+    """
+    with parent_of(root) as (parent, name):
+        with owned(open_directory(parent, name, root, os.O_PATH)) as handle:
+            if identify_descriptor(handle) != identity:
+                raise IdentityChanged(root)
+            refuse_mounts(handle, itself=True)
+            mode, descriptor = _make_accessible(handle)
+        with Descent(root, descriptor) as descent:
+            crew = _Crew(descent, algorithm, allowed)
+            crew.work(_Site(name, mode, None, iter(names(descriptor))), parent)
+        os.fsync(parent)
+    return crew.report()
+
+
+class _Site:
+    """A directory that is being emptied; `stays` as soon as something in it does."""
+
+    def __init__(self, name: bytes, mode: int, entry: Entry | None, pending: Iterator[bytes]) -> None:
+        self.name = name
+        self.mode = mode
+        self.entry = entry  # as it was before we changed it; the root has none
+        self.pending = pending
+        self.stays = False
+
+
+class _Crew:
+    def __init__(self, descent: Descent, algorithm: str, allowed: Callable[[Entry], bool]) -> None:
+        self._descent = descent
+        self._algorithm = algorithm
+        self._allowed = allowed
+        self._sites: list[_Site] = []
+        self._entries = self._bytes = 0
+        self._refused: list[bytes] = []
+        self._failed: list[tuple[bytes, str]] = []
+        self._refused_count = self._failed_count = 0
+
+    def work(self, root: _Site, parent: int) -> None:
+        self._sites.append(root)
+        while True:
+            site = self._sites[-1]
+            name = next(site.pending, None)
+            if name is not None:
+                self._visit(name)
+            elif site is not root:
+                self._leave()
+            else:
+                break
+        self._finish(root, self._descent.descriptor, parent, b"")
+
+    def report(self) -> Demolition:
+        return Demolition(
+            self._entries,
+            self._bytes,
+            tuple(self._refused),
+            self._refused_count,
+            tuple(self._failed),
+            self._failed_count,
+        )
+
+    def _visit(self, name: bytes) -> None:
+        path = self._descent.prefix + name
+        try:
+            entry = observe(self._descent, name, self._algorithm)
+            if entry.kind == "directory":
+                self._enter(entry, name)
+            else:
+                self._unlink(entry, name)
+        except FileNotFoundError:
+            return  # gone since it was listed, which is what we came for
+        except (OSError, FilesError) as error:
+            self._fail(path, error)
+
+    def _unlink(self, entry: Entry, name: bytes) -> None:
+        if not self._allowed(entry) or not _is_still(entry, self._descent.descriptor, name):
+            self._refuse(entry.path)
+            return
+        os.unlink(name, dir_fd=self._descent.descriptor)
+        self._entries += 1
+        self._bytes += entry.size
+
+    def _enter(self, entry: Entry, name: bytes) -> None:
+        here, path = self._descent.descriptor, self._descent.full(name)
+        with owned(open_directory(here, name, path, os.O_PATH)) as handle:
+            if not _is_same_object(entry, os.fstat(handle)):
+                self._refuse(entry.path)
+                return
+            mode, descriptor = _make_accessible(handle)
+        self._descent.push(name, descriptor)
+        self._sites.append(_Site(name, mode, entry, iter(names(descriptor))))
+
+    def _leave(self) -> None:
+        path = self._descent.prefix[:-1]
+        site = self._sites.pop()
+        with owned(self._descent.pop()) as descriptor:
+            self._finish(site, descriptor, self._descent.descriptor, path)
+
+    def _finish(self, site: _Site, descriptor: int, parent: int, path: bytes) -> None:
+        if not site.stays:
+            try:
+                self._remove(site, descriptor, parent, path)
+            except (OSError, FilesError) as error:
+                self._fail(path, error)
+                site.stays = True
+        if site.stays:
+            _put_mode_back(descriptor, site.mode)
+            self._keep()
+
+    def _remove(self, site: _Site, descriptor: int, parent: int, path: bytes) -> None:
+        seen = os.stat(site.name, dir_fd=parent, follow_symlinks=False)
+        permitted = site.entry is None or self._allowed(site.entry)
+        if not permitted or not os.path.samestat(seen, os.fstat(descriptor)):
+            self._refuse(path)
+            site.stays = True
+            return
+        os.rmdir(site.name, dir_fd=parent)
+        self._entries += 1
+
+    def _refuse(self, path: bytes) -> None:
+        self._keep()
+        self._refused_count += 1
+        if self._refused_count <= NAMED:
+            self._refused.append(path)
+
+    def _fail(self, path: bytes, error: OSError | FilesError) -> None:
+        self._keep()
+        self._failed_count += 1
+        if self._failed_count <= NAMED:
+            self._failed.append((path, _reason(error)))
+
+    def _keep(self) -> None:
+        if self._sites:
+            self._sites[-1].stays = True
+
+
+def _make_accessible(handle: int) -> tuple[int, int]:
+    """Returns the directory's mode as it was, and a descriptor through which it can be listed and emptied."""
+    status = os.fstat(handle)
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_uid == os.geteuid() and mode & stat.S_IRWXU != stat.S_IRWXU:
+        change_mode(handle, mode | stat.S_IRWXU)
+    return mode, os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
+
+
+def _put_mode_back(descriptor: int, mode: int) -> None:
+    if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+        os.fchmod(descriptor, mode)
+
+
+def _is_same_object(entry: Entry, status: os.stat_result) -> bool:
+    return (entry.device, entry.inode) == (status.st_dev, status.st_ino)
+
+
+def _is_still(entry: Entry, parent: int, name: bytes) -> bool:
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    times = (status.st_mtime_ns, status.st_ctime_ns)
+    untouched = (entry.mtime_ns, entry.ctime_ns) == times and entry.size == status.st_size
+    return untouched and _is_same_object(entry, status)
+
+
+def _reason(error: OSError | FilesError) -> str:
+    if isinstance(error, OSError):
+        return f"{errno.errorcode.get(error.errno or 0, 'EIO')}: {error.strerror}"
+    return f"{type(error).__name__}: {error.summary}"

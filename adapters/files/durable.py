@@ -1,0 +1,183 @@
+"""Small files that are whole and on the disk, or not there, whatever happens in between."""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+from adapters.files.descriptors import DIRECTORY, located, owned, parent_of
+from adapters.files.errors import LockFileHeld, NotRegular, TooLarge
+
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def write_new(path: bytes, data: bytes, mode: int = 0o600) -> None:
+    """Creates the file with the data (mode less the umask), or leaves nothing behind.
+
+    Raises FileExistsError or another OSError.
+    """
+    with parent_of(path) as (parent, name):
+        descriptor = os.open(name, CREATE, mode, dir_fd=parent)
+        with _undone_on_error(parent, name):
+            with owned(descriptor):
+                _fill(descriptor, data)
+            os.fsync(parent)
+
+
+def replace(path: bytes, data: bytes, mode: int = 0o600) -> None:
+    """Puts the data at the path in one step (mode less the umask); a link there is replaced, not followed.
+
+    Raises OSError; until the last fsync the old content is still there, whole.
+    """
+    with parent_of(path) as (parent, name):
+        # A name of fixed length: one derived from a name of 255 bytes would be too long.
+        temporary = b".laneyard-" + secrets.token_hex(8).encode()
+        descriptor = os.open(temporary, CREATE, mode, dir_fd=parent)
+        with _undone_on_error(parent, temporary):
+            with owned(descriptor):
+                _fill(descriptor, data)
+            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+        os.fsync(parent)
+
+
+def write_locked(path: bytes, data: bytes) -> None:
+    """Puts the data at the path by git's protocol, under `<path>.lock`; an existing file's mode is kept.
+
+    Raises LockFileHeld if that lock exists, NotRegular if the path is no regular file, or OSError.
+    """
+    with parent_of(path) as (parent, name):
+        lock = name + b".lock"
+        try:
+            descriptor = os.open(lock, CREATE, 0o644, dir_fd=parent)
+        except FileExistsError as error:
+            raise LockFileHeld(path) from error
+        with _undone_on_error(parent, lock):
+            with owned(descriptor):
+                _take_mode_of(
+                    parent, name, path, descriptor
+                )  # under the lock: nobody of git's replaces it now
+                _fill(descriptor, data)
+            os.rename(lock, name, src_dir_fd=parent, dst_dir_fd=parent)
+        os.fsync(parent)
+
+
+def remove_file(path: bytes) -> bool:
+    """Removes the file or link and make that durable; return whether it was there. Raises OSError."""
+    with suppress(FileNotFoundError), parent_of(path) as (parent, name):
+        try:
+            os.unlink(name, dir_fd=parent)
+            return True
+        finally:
+            # Also where it was missing: the unlink of a run that crashed may not be on the disk yet.
+            os.fsync(parent)
+    return False
+
+
+def sync_directory(path: bytes) -> None:
+    """Makes the names in the directory durable. Raises OSError."""
+    with owned(os.open(path, DIRECTORY)) as descriptor:
+        os.fsync(descriptor)
+
+
+def make_directories(path: bytes, mode: int = 0o700) -> None:
+    """Creates each missing component durably (mode less the umask); what exists is left as it is.
+
+    Raises NotADirectoryError where a component below the nearest real directory is a link or a file.
+    """
+    ancestor, missing = _nearest_directory(path)
+    with ExitStack() as stack:
+        parent = stack.enter_context(owned(os.open(ancestor, DIRECTORY)))
+        for name in missing:
+            ancestor = os.path.join(ancestor, name)
+            with suppress(FileExistsError):  # made by somebody at the same time, or a link: the open tells
+                os.mkdir(name, mode, dir_fd=parent)
+            child = stack.enter_context(owned(_open_real(parent, name, ancestor)))
+            os.fsync(parent)
+            parent = child
+
+
+def read_file(path: bytes, limit: int = 1 << 20) -> bytes:
+    """Returns the content of the regular file, at most `limit` bytes.
+
+    Raises TooLarge, NotRegular (for a link too) or OSError.
+    """
+    with parent_of(path) as (parent, name), owned(_open_regular(parent, name, path)) as descriptor:
+        data = _read(descriptor, limit + 1)
+    if len(data) > limit:
+        raise TooLarge(path)
+    return data
+
+
+@contextmanager
+def _undone_on_error(parent: int, name: bytes) -> Iterator[None]:
+    """Unlinks what we created under the name if the rest of its making fails."""
+    try:
+        yield
+    except BaseException:
+        os.unlink(name, dir_fd=parent)
+        raise
+
+
+def _fill(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+    os.fsync(descriptor)
+
+
+def _take_mode_of(parent: int, name: bytes, path: bytes, descriptor: int) -> None:
+    try:
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(status.st_mode):
+        raise NotRegular(path)
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+
+
+def _nearest_directory(path: bytes) -> tuple[bytes, list[bytes]]:
+    missing: list[bytes] = []
+    path = path.rstrip(b"/") or path[:1]
+    while not _is_real_directory(path):
+        path, name = os.path.split(path)
+        path = path.rstrip(b"/") or (b"/" if path else b".")
+        missing.insert(0, name)
+    return path, missing
+
+
+def _is_real_directory(path: bytes) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _open_real(parent: int, name: bytes, path: bytes) -> int:
+    try:
+        return os.open(name, DIRECTORY, dir_fd=parent)
+    except OSError as error:
+        raise located(error, path) from error
+
+
+def _open_regular(parent: int, name: bytes, path: bytes) -> int:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a fifo must not make us wait
+    try:
+        descriptor = os.open(name, flags, dir_fd=parent)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
+            raise NotRegular(path) from error
+        raise
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise NotRegular(path)
+
+
+def _read(descriptor: int, most: int) -> bytes:
+    pieces = []
+    while most > 0 and (piece := os.read(descriptor, min(most, 1 << 20))):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)

@@ -1,0 +1,73 @@
+"""A git command that is asked and answers line by line, such as `cat-file --batch-check`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapters.git.errors import GitFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapters.git.child import Child
+
+
+class Conversation:
+    """Both ends of a running command, for one task at a time; `timeout` is what each single wait may take."""
+
+    def __init__(self, child: Child, arguments: Sequence[bytes], timeout: float) -> None:
+        self._child = child
+        self._arguments = arguments
+        self._timeout = timeout
+
+    async def send(self, data: bytes) -> None:
+        """Writes all of the data, keeping what the command says meanwhile; raises GitFailed if it is gone."""
+        if not self._child.hears:
+            raise await self._failure()
+        self._child.feed(data)
+        await self._child.until(lambda: self._child.fed, self._timeout)
+        if not (self._child.fed and self._child.hears):
+            raise await self._failure()
+
+    async def line(self) -> bytes:
+        """Returns the next line without its line feed; raises GitFailed where the output ends."""
+        looked = 0
+        out = self._child.out
+
+        def arrived() -> bool:
+            nonlocal looked
+            found = out.find(b"\n", looked)
+            looked = len(out) if found < 0 else found
+            return found >= 0 or not self._child.speaks
+
+        await self._child.until(arrived, self._timeout)
+        end = out.find(b"\n")
+        if end < 0:
+            raise await self._failure()
+        return self._take(end + 1)[:-1]
+
+    async def exactly(self, count: int) -> bytes:
+        """Returns the next so many bytes; raises GitFailed where the output ends before."""
+        out = self._child.out
+        await self._child.until(lambda: len(out) >= count or not self._child.speaks, self._timeout)
+        if len(out) < count:
+            raise await self._failure()
+        return self._take(count)
+
+    async def finish(self) -> tuple[int, bytes]:
+        """Closes the command's input and waits for it; returns its code, which is 0, and standard error."""
+        self._child.complete_input()
+        code = await self._child.until_ended(self._timeout)
+        if code != 0:
+            raise GitFailed(self._arguments, code, bytes(self._child.err))
+        return code, bytes(self._child.err)
+
+    def _take(self, count: int) -> bytes:
+        taken = bytes(self._child.out[:count])
+        del self._child.out[:count]
+        return taken
+
+    async def _failure(self) -> GitFailed:
+        self._child.complete_input()
+        code = await self._child.until_ended(self._timeout)
+        return GitFailed(self._arguments, code, bytes(self._child.err))

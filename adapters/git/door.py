@@ -1,0 +1,171 @@
+"""The git door: the only place that starts a process.
+
+Whatever the caller's environment or the repository's configuration say, no hook and no file system monitor
+runs, nobody is asked for a password, messages are English, and reading takes no lock and writes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapters.git.child import Child
+from adapters.git.conversation import Conversation
+from adapters.git.errors import GitFailed, GitMissing, GitNotStarted, GitOutputUnreadable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Container, Mapping
+
+
+class Location(msgspec.Struct, frozen=True):
+    """Where a command works: a git directory and, for what looks at files, the tree that belongs to it."""
+
+    git_dir: bytes
+    work_tree: bytes | None = None
+
+    @property
+    def place(self) -> bytes:
+        """Returns the directory in which the command runs."""
+        return self.git_dir if self.work_tree is None else self.work_tree
+
+    @property
+    def options(self) -> tuple[bytes, ...]:
+        """Returns the options that keep git from looking for a repository by itself."""
+        if self.work_tree is None:
+            return (b"--git-dir=" + self.git_dir,)
+        return b"--git-dir=" + self.git_dir, b"--work-tree=" + self.work_tree
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """A command that ended: its exit code, all of its output, the beginning and end of standard error."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+class Git:
+    """The git program, with the seconds that reading and writing may take and the bytes it may say."""
+
+    def __init__(
+        self,
+        program: bytes,
+        environment: Mapping[str, str],
+        *,
+        read_timeout: float = 60.0,
+        write_timeout: float = 600.0,
+        output_limit: int = 64 << 20,
+    ) -> None:
+        self.started = 0
+        self._program = program
+        self._write_environment = clean(environment)
+        self._read_environment = {**self._write_environment, "GIT_OPTIONAL_LOCKS": "0"}
+        self._timeouts = {False: read_timeout, True: write_timeout}
+        self._limit = output_limit
+        self._version: tuple[int, ...] | None = None
+
+    async def run(
+        self,
+        *arguments: bytes,
+        repository: Location,
+        stdin: bytes | None = None,
+        write: bool = False,
+        timeout: float | None = None,
+        allow: Container[int] = (0,),
+    ) -> Ran:
+        """Runs one command to its end; raises GitFailed for a code not allowed, or another GitError."""
+        child = self._start(arguments, repository, write, stdin is not None)
+        async with child:
+            if stdin is not None:
+                child.feed(stdin)
+                child.complete_input()
+            code = await child.until_ended(self._seconds(timeout, write))
+        ran = Ran(code, bytes(child.out), bytes(child.err))
+        if code not in allow:
+            raise GitFailed(arguments, code, ran.err)
+        return ran
+
+    @asynccontextmanager
+    async def converse(
+        self,
+        *arguments: bytes,
+        repository: Location,
+        write: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncIterator[Conversation]:
+        """Opens a command for questions and answers; leaving the block early ends its whole group."""
+        async with self._start(arguments, repository, write, True) as child:
+            yield Conversation(child, arguments, self._seconds(timeout, write))
+
+    async def version(self) -> tuple[int, ...]:
+        """Returns git's version as numbers, asked once; raises GitOutputUnreadable for anything else."""
+        if self._version is None:
+            async with self._start((b"version",), None, False, False) as child:
+                code = await child.until_ended(self._timeouts[False])
+            if code != 0:
+                raise GitFailed((b"version",), code, bytes(child.err))
+            self._version = parse_version(bytes(child.out))
+        return self._version
+
+    def _start(
+        self, arguments: tuple[bytes, ...], repository: Location | None, write: bool, talks: bool
+    ) -> Child:
+        options = repository.options if repository else ()
+        place = repository.place if repository else b"/"
+        command = (self._program, *ALWAYS, *(WRITING if write else ()), *options, *arguments)
+        # Not in a thread: the start holds the interpreter's lock until the child executes, wherever it is.
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=place,
+                env=self._write_environment if write else self._read_environment,
+                stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            kind = GitMissing if error.filename == self._program else GitNotStarted
+            raise kind(arguments, error) from error
+        self.started += 1
+        try:
+            return Child(process, arguments, self._limit)
+        except BaseException:
+            abandon(process)
+            raise
+
+    def _seconds(self, timeout: float | None, write: bool) -> float:
+        return self._timeouts[write] if timeout is None else timeout
+
+
+def clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment without what could redirect git, and with what makes it predictable."""
+    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+def parse_version(output: bytes) -> tuple[int, ...]:
+    """Returns the numbers of `git version`; raises GitOutputUnreadable."""
+    found = re.match(rb"git version (\d+(?:\.\d+)+)", output)
+    if found is None:
+        raise GitOutputUnreadable("git version", output)
+    return tuple(int(number) for number in found[1].split(b"."))
+
+
+def abandon(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process group that cannot be watched, and collects its leader."""
+    with process, suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+# Hooks and monitors are programs of the repository's owner, and need not be ours.
+ALWAYS = (b"-c", b"core.hooksPath=/dev/null", b"-c", b"core.fsmonitor=false")
+# What we report as written must survive a power cut; housekeeping is not for us to start behind a command.
+WRITING = (b"-c", b"core.fsync=all", b"-c", b"gc.auto=0", b"-c", b"maintenance.auto=false")

@@ -1,0 +1,85 @@
+"""Facts to bytes and back: the only place that knows what `state` looks like in the log.
+
+`state` is JSON: `{"time", "actor", "cause", "fact"}`. Current tags are decoded straight into their struct and
+validated; older ones go through their upcasters first; unknown or newer ones are refused.
+"""
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+from adapters.store.connection import StoreError
+from domain.envelope import Actor, Envelope
+from domain.events import BY_TAG, Fact
+from domain.upcast import UnknownFact, refusal, upcast
+
+F = TypeVar("F")
+
+
+class State(msgspec.Struct, Generic[F], frozen=True):
+    """What is kept of an event beside its place in the order."""
+
+    time: str
+    actor: Actor
+    cause: str
+    fact: F
+
+
+class StoreUnreadable(StoreError):
+    """An event cannot be decoded: it is damaged, or of a kind that this program does not know."""
+
+    def __init__(self, position: int, why: str) -> None:
+        super().__init__(f"event {position} cannot be read: {why}")
+        self.position = position
+        self.why = why
+
+
+class StoreNewer(StoreUnreadable):
+    """An event is of a kind that this program does not know yet."""
+
+
+_DECODERS = {tag: msgspec.json.Decoder(State[fact]) for tag, fact in BY_TAG.items()}  # type: ignore[valid-type]
+_RAW = msgspec.json.Decoder(State[dict[str, object]])
+_ENCODE = msgspec.json.Encoder().encode
+
+Row = tuple[int, str, int, str, bytes]  # position, stream, version, type, state
+
+
+def encode(fact: Fact, time: str, actor: Actor, cause: str) -> bytes:
+    """Returns the bytes that the log keeps of a fact."""
+    return _ENCODE(State(time, actor, cause, fact))
+
+
+def decode(row: Row) -> Envelope:
+    """Returns an event of the log.
+
+    Raises:
+        StoreNewer: its tag is unknown or newer than this program.
+        StoreUnreadable: its state does not have the shape that its tag promises.
+    """
+    position, stream, version, tag, data = row
+    try:
+        decoder = _DECODERS.get(tag)
+        state = decoder.decode(data) if decoder else _from_older(tag, data)
+    except UnknownFact as error:
+        raise StoreNewer(position, str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreUnreadable(position, f"{tag}: {error}") from error
+    return Envelope(
+        position=position,
+        stream=stream,
+        version=version,
+        type=tag,
+        time=state.time,
+        actor=state.actor,
+        cause=state.cause,
+        fact=state.fact,
+    )
+
+
+def _from_older(tag: str, data: bytes) -> State[Fact]:
+    if "@" not in tag:
+        raise refusal(tag)
+    raw = _RAW.decode(data)
+    current, shape = upcast(tag, raw.fact)
+    return State(raw.time, raw.actor, raw.cause, msgspec.convert(shape, BY_TAG[current]))

@@ -1,0 +1,86 @@
+"""Reading the store without writing it: tables, lanes, the log, and both as of an earlier position."""
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self, cast
+
+from adapters.store import log, tables
+from adapters.store.chain import Head
+from adapters.store.connection import connect, translate
+from adapters.store.fold import Fold
+from adapters.store.recorder import read_head
+from domain.envelope import Envelope, stream_of
+from domain.lane import INITIAL, evolve
+from domain.states import Lane
+from projections import journals, lanes, repositories
+from projections.table import Row, Table, Value
+
+Record = dict[str, Value]
+
+
+class Reader:
+    """One reading connection. Every method reads what is committed at that moment."""
+
+    def __init__(self, path: bytes) -> None:
+        self._connection = connect(path, read_only=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._connection.close()
+
+    def lanes(self) -> list[Record]:
+        """Returns the lanes table."""
+        return self._records(lanes.TABLE)
+
+    def repositories(self) -> list[Record]:
+        """Returns the repositories under our care."""
+        return self._records(repositories.TABLE)
+
+    def open_journals(self) -> list[Record]:
+        """Returns the lanes to which the world owes something."""
+        return self._records(journals.TABLE)
+
+    def lane(self, lane_id: str) -> tuple[Lane, int]:
+        """Returns a lane folded from its stream, and the stream's version."""
+        lane, version = INITIAL, 0
+        for event in self.events(stream=stream_of(lane_id)):
+            lane, version = evolve(lane, event.fact), event.version
+        return lane, version
+
+    def events(self, after: int = 0, to: int | None = None, stream: str | None = None) -> Iterator[Envelope]:
+        """Yields the events after a position."""
+        with translate():
+            yield from log.events(self._connection, after, to, stream)
+
+    def fold(self, to: int | None = None) -> Fold:
+        """Returns every table as it was at a position, by default the last."""
+        return Fold().take_all(self.events(to=to))
+
+    def head(self) -> Head:
+        """Returns the last position and its hash."""
+        with translate():
+            return read_head(self._connection)
+
+    def changed(self) -> int:
+        """Returns a number that differs once somebody else has committed."""
+        with translate():
+            return cast("int", self._connection.pragma("data_version"))
+
+    def _records(self, table: Table) -> list[Record]:
+        with translate():
+            if not tables.exists(self._connection, table):
+                return []
+            return records(table, tables.read(self._connection, table))
+
+
+def records(table: Table, rows: list[Row]) -> list[Record]:
+    """Returns rows as dictionaries by column."""
+    return [dict(zip(table.names, row, strict=True)) for row in rows]

@@ -1,0 +1,300 @@
+"""Refusals: answers, not accidents. Each has a stable code, its evidence, and what would change the answer.
+
+A refusal is raised by a decision before anything has happened, and never journaled.
+"""
+
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+
+@dataclass(eq=False)
+class Refusal(Exception):
+    """Nothing was changed, and this is why. `status` is a hint for HTTP."""
+
+    code: ClassVar[str] = "refused"
+    text: ClassVar[str] = "refused"
+    remedy: ClassVar[str] = ""
+    status: ClassVar[int] = 409
+
+    @property
+    def details(self) -> dict[str, object]:
+        """Returns the evidence, by field."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __str__(self) -> str:
+        """Returns the reason and the remedy in one sentence or two."""
+        shown = {name: _shown(value) for name, value in self.details.items()}
+        return " ".join(part.format(**shown) for part in (self.text, self.remedy) if part)
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, tuple):
+        some = ", ".join(str(item) for item in value[:5])
+        return f"{some} and {len(value) - 5} more" if len(value) > 5 else some
+    return value
+
+
+@dataclass(eq=False)
+class InvalidName(Refusal):
+    """The lane's name cannot be used."""
+
+    name: str
+    why: str
+    code = "invalid_name"
+    text = "{name!r} cannot be the name of a lane: {why}."
+    remedy = "Give a name of 1 to 100 printable characters."
+    status = 422
+
+
+@dataclass(eq=False)
+class InvalidBranchName(Refusal):
+    """Git would not take the branch's name."""
+
+    branch: str
+    code = "invalid_branch_name"
+    text = "{branch!r} is not a branch name that git takes."
+    remedy = "See git-check-ref-format(1), or pass another name with --branch."
+    status = 422
+
+
+@dataclass(eq=False)
+class InvalidOwner(Refusal):
+    """The owner is neither `manual` nor `session:ID`."""
+
+    owner: str
+    code = "invalid_owner"
+    text = "{owner!r} is not an owner."
+    remedy = "Use 'manual' or 'session:ID'."
+    status = 422
+
+
+@dataclass(eq=False)
+class NotARepository(Refusal):
+    """No git repository is there."""
+
+    path: str
+    code = "not_a_repository"
+    text = "{path} is not inside a git repository."
+    remedy = "Pass the repository's directory with -C."
+    status = 404
+
+
+@dataclass(eq=False)
+class UnbornHead(Refusal):
+    """The repository has no commit to start from."""
+
+    path: str
+    code = "unborn_head"
+    text = "{path} has no commit yet, so there is nothing to start a lane from."
+    remedy = "Make a first commit, or name a base with --base."
+
+
+@dataclass(eq=False)
+class UnknownBase(Refusal):
+    """The base names no commit."""
+
+    base: str
+    code = "unknown_base"
+    text = "{base!r} names no commit in this repository."
+    remedy = "Pass a branch, a tag or a commit that 'git rev-parse' knows."
+    status = 422
+
+
+@dataclass(eq=False)
+class BranchExists(Refusal):
+    """The new lane's branch is there already."""
+
+    branch: str
+    at: str
+    code = "branch_exists"
+    text = "the branch {branch} exists already, at {at}."
+    remedy = "Choose another name, or another branch with --branch."
+
+
+@dataclass(eq=False)
+class BranchInUse(Refusal):
+    """Another worktree has the branch checked out."""
+
+    branch: str
+    holder: str
+    code = "branch_in_use"
+    text = "the branch {branch} is in use by {holder}."
+    remedy = "Choose another branch with --branch."
+
+
+@dataclass(eq=False)
+class PathInUse(Refusal):
+    """Something is where the lane should be."""
+
+    path: str
+    code = "path_in_use"
+    text = "{path} is in use."
+    remedy = "Choose another name, or look at what is there."
+
+
+@dataclass(eq=False)
+class UnsafePath(Refusal):
+    """The managed root would lie outside the repository."""
+
+    path: str
+    why: str
+    code = "unsafe_path"
+    text = "{path} cannot be used: {why}."
+    remedy = "Laneyard never follows a symbolic link to where it creates or deletes; move it out of the way."
+
+
+@dataclass(eq=False)
+class NoSuchLane(Refusal):
+    """No lane has that name."""
+
+    lane: str
+    code = "no_such_lane"
+    text = "no lane is called {lane!r} here."
+    remedy = "'laneyard list --all' shows every lane."
+    status = 404
+
+
+@dataclass(eq=False)
+class AmbiguousLane(Refusal):
+    """More than one lane answers to that name."""
+
+    lane: str
+    candidates: tuple[str, ...]
+    code = "ambiguous_lane"
+    text = "{lane!r} could be any of {candidates}."
+    remedy = "Give more of the id."
+
+
+@dataclass(eq=False)
+class EditProtected(Refusal):
+    """The main checkout is never removed."""
+
+    path: str
+    code = "edit_protected"
+    text = "{path} is the repository's main checkout; it is never removed."
+
+
+@dataclass(eq=False)
+class WrongState(Refusal):
+    """The command does not apply to a lane in this state."""
+
+    command: str
+    state: str
+    code = "wrong_state"
+    text = "a lane that is {state} cannot be {command}."
+    remedy = "'laneyard show LANE' says what can be done."
+
+
+@dataclass(eq=False)
+class EvidenceUnavailable(Refusal):
+    """Something that must be known could not be observed."""
+
+    what: tuple[str, ...]
+    why: tuple[str, ...]
+    code = "evidence_unavailable"
+    text = "{what} could not be observed ({why}), and unknown is never clean."
+    remedy = "Mend the cause and try again; --force does not override it."
+
+
+@dataclass(eq=False)
+class IdentityChanged(Refusal):
+    """Another directory stands where the lane was."""
+
+    path: str
+    code = "identity_changed"
+    text = "{path} is not the directory that this lane was recorded with."
+    remedy = "Put the lane's own directory back, or look at what replaced it."
+
+
+@dataclass(eq=False)
+class ForeignLock(Refusal):
+    """Somebody else has locked the worktree."""
+
+    reason: str
+    code = "foreign_lock"
+    text = "the worktree is locked by somebody else ({reason!r})."
+    remedy = "Whoever locked it can 'git worktree unlock' it; --force does not override a lock."
+
+
+@dataclass(eq=False)
+class CannotHold(Refusal):
+    """The lane holds things that a snapshot cannot keep."""
+
+    obstacles: tuple[str, ...]
+    code = "cannot_hold"
+    text = "a snapshot cannot hold {obstacles}."
+    remedy = "Deal with them first, or --force to record a consent to lose them when the lane is reaped."
+
+
+@dataclass(eq=False)
+class UnknownIgnored(Refusal):
+    """Ignored files would not survive."""
+
+    paths: tuple[str, ...]
+    code = "unknown_ignored"
+    text = "ignored files are not part of a snapshot: {paths}."
+    remedy = "Move or delete them, or --force to record a consent to lose them when the lane is reaped."
+
+
+@dataclass(eq=False)
+class NotSnapshotted(Refusal):
+    """There is work that no verified snapshot holds."""
+
+    changed: int
+    untracked: int
+    code = "not_snapshotted"
+    text = "{changed} changed and {untracked} untracked files are in no verified snapshot."
+    remedy = "Take one with 'laneyard snapshot LANE'."
+
+
+@dataclass(eq=False)
+class ChangedSinceSnapshot(Refusal):
+    """Somebody writes while we look."""
+
+    snapshot: str
+    code = "changed_since_snapshot"
+    text = "the lane has changed since snapshot {snapshot} was taken."
+    remedy = "Something is still writing there; stop it and try again."
+
+
+@dataclass(eq=False)
+class NoSuchEdition(Refusal):
+    """That removal is not known."""
+
+    edition: int
+    known: tuple[int, ...]
+    code = "no_such_edition"
+    text = "there is no edition {edition} of this lane to restore (known: {known})."
+    status = 404
+
+
+@dataclass(eq=False)
+class NoSuchSnapshot(Refusal):
+    """That snapshot is not known."""
+
+    snapshot: str
+    code = "no_such_snapshot"
+    text = "this lane has no snapshot {snapshot!r}."
+    remedy = "'laneyard show LANE' lists them."
+    status = 404
+
+
+@dataclass(eq=False)
+class TooManyToName(Refusal):
+    """A consent must name what may be lost, and this is too much to name."""
+
+    count: int
+    limit: int
+    code = "too_many_to_name"
+    text = "a consent would have to name {count} paths; the limit is {limit}."
+    remedy = "Remove some of them yourself first."
+
+
+@dataclass(eq=False)
+class CommandReused(Refusal):
+    """A command's id has been used for something else."""
+
+    command_id: str
+    code = "command_reused"
+    text = "the command id {command_id!r} was used for another request."
+    remedy = "Use a fresh id for a new request."

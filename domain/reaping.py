@@ -1,0 +1,175 @@
+"""The reaping chapter: the only irreversible step. Everything is explained first, or nothing is deleted."""
+
+from msgspec.structs import replace
+
+from domain import creation, demolition, removal, restore
+from domain.commands import DiscardLane, ReapLane
+from domain.effects import Deregistered, Effect, NotDone, Outcome, Unexplained
+from domain.errors import NoSuchSnapshot, NotSnapshotted, WrongState
+from domain.events import (
+    REAPING_FORMAT,
+    CreationUndone,
+    Fact,
+    LaneReaped,
+    ReapingPlanned,
+    RestoreAbandoned,
+    TreeRetried,
+    TreeUnexplained,
+)
+from domain.evidence import Consent, Snapshot
+from domain.states import (
+    Basis,
+    Demolition,
+    Failed,
+    Lane,
+    NeedsReview,
+    Quarantined,
+    Reaped,
+    Reaping,
+    Record,
+    Returning,
+    Undoing,
+    name,
+)
+
+
+def decide(lane: Lane, command: ReapLane | DiscardLane) -> tuple[Fact, ...]:
+    """Returns the facts of a reaping, or raises a Refusal."""
+    if isinstance(command, DiscardLane):
+        return _discard(lane, command.consent)
+    match lane:
+        case Quarantined(record=record, consent=consent):
+            return (_plan(record, _snapshot(record, command.snapshot), consent),)
+        case NeedsReview(record=record, home=Quarantined(consent=consent)) if command.snapshot is not None:
+            return (_plan(record, _snapshot(record, command.snapshot), consent),)
+        case Reaping(demolition=doomed) | Undoing(demolition=doomed) | Returning(demolition=doomed) if (
+            doomed is not None and doomed.gave_up
+        ):
+            return (TreeRetried(),)
+        case _:
+            raise WrongState("reaped", name(lane))
+
+
+def _discard(lane: Lane, consent: Consent) -> tuple[Fact, ...]:
+    match lane:
+        case NeedsReview(record=record, demolition=doomed):
+            return (_plan(record, doomed.basis.snapshot, _joined(doomed.basis.consent, consent)),)
+        case Quarantined(record=record, consent=before):
+            snapshot = record.snapshot(record.editions[-1].snapshot_id)
+            return (_plan(record, snapshot, _joined(before, consent)),)
+        case _:
+            raise WrongState("discarded", name(lane))
+
+
+def _joined(before: Consent | None, now: Consent) -> Consent:
+    paths = before.paths if before else ()
+    return Consent(tuple(dict.fromkeys((*paths, *now.paths))), now.reason)
+
+
+def _snapshot(record: Record, wanted: str | None) -> Snapshot:
+    """Returns the snapshot that a reaped lane will come back from; without one nothing is reaped."""
+    snapshot_id = wanted or record.editions[-1].snapshot_id
+    snapshot = record.snapshot(snapshot_id)
+    if snapshot is None and wanted is not None:
+        raise NoSuchSnapshot(wanted)
+    if snapshot is None:
+        raise NotSnapshotted(0, 0)
+    return snapshot
+
+
+def _plan(record: Record, snapshot: Snapshot | None, consent: Consent | None) -> ReapingPlanned:
+    return ReapingPlanned(
+        journal_format=REAPING_FORMAT,
+        edition=record.edition,
+        snapshot_id=snapshot.id if snapshot else None,
+        consent=consent,
+    )
+
+
+def evolve(lane: Lane, fact: Fact) -> Lane:
+    """Returns the lane after the fact. History is never argued with."""
+    match lane, fact:
+        case Quarantined(record=record), ReapingPlanned():
+            basis = _basis(record, fact, record.head or "")
+            return Reaping(record=record, home=lane, demolition=Demolition(place=lane.place, basis=basis))
+        case NeedsReview(record=record, demolition=doomed), ReapingPlanned():
+            basis = replace(_basis(record, fact, doomed.basis.commit), partial=doomed.basis.partial)
+            fresh = Demolition(place=doomed.place, basis=basis)
+            return Reaping(record=record, home=lane.home, demolition=fresh)
+        case Reaping(record=record), LaneReaped():
+            return Reaped(record=record)
+        case Reaping(home=Reaped() as home), RestoreAbandoned():
+            return home
+        case Reaping(home=Failed() as home), CreationUndone():
+            return home
+        case Reaping(record=record, home=home), TreeUnexplained():
+            return NeedsReview(
+                record=record,
+                cause=fact.cause,
+                reason=fact.reason,
+                paths=fact.paths,
+                count=fact.count,
+                demolition=lane.demolition,
+                home=home,
+            )
+        case Reaping(), _:
+            return replace(lane, demolition=demolition.evolve(lane.demolition, fact))
+        case _:
+            return lane
+
+
+def _basis(record: Record, fact: ReapingPlanned, commit: str) -> Basis:
+    snapshot = record.snapshot(fact.snapshot_id)
+    head = snapshot.head if snapshot else commit
+    return Basis(commit=head, snapshot=snapshot, consent=fact.consent)
+
+
+def lock_reason(lane: Reaping) -> str:
+    """Returns the lock that the doomed worktree carries: that of the chapter that it comes from."""
+    match lane.home:
+        case Quarantined():
+            return removal.lock_reason(lane.record.lane, lane.record.edition)
+        case Reaped():
+            return restore.rebuild_lock(lane.record.lane)
+        case Failed():
+            return creation.lock_reason(lane.record)
+
+
+def pending(lane: Reaping) -> Effect | None:
+    """Returns what the world still owes this reaping."""
+    return demolition.pending(lane.record.repository, lane.demolition, lock_reason(lane))
+
+
+def learn(lane: Reaping, outcome: Outcome) -> tuple[Fact, ...]:
+    """Returns the facts an outcome amounts to."""
+    match outcome:
+        case Deregistered():
+            return (_ended(lane),)
+        case Unexplained():
+            return (demolition.unexplained(outcome),)
+        case NotDone(step="explain") if not outcome.transient:
+            return (TreeUnexplained(cause=outcome.code, reason=outcome.reason, paths=(), count=0),)
+        case NotDone():
+            final = not outcome.transient
+            return (demolition.resisted(lane.demolition, outcome.step, outcome.reason, final=final),)
+        case _:
+            return demolition.learn(lane.demolition, outcome)
+
+
+def _ended(lane: Reaping) -> Fact:
+    """Returns the last fact, which depends on what the tree was."""
+    doomed = lane.demolition
+    match lane.home:
+        case Quarantined():
+            snapshot = doomed.basis.snapshot
+            return LaneReaped(
+                edition=lane.record.edition,
+                snapshot_id=snapshot.id if snapshot else None,
+                entries=doomed.entries,
+                bytes=doomed.bytes,
+                digest=doomed.digest or "",
+            )
+        case Reaped():
+            return RestoreAbandoned(code="discarded", reason="what a failed restore left was discarded")
+        case Failed(code=code, reason=reason):
+            return CreationUndone(code=code, reason=reason)

@@ -1,0 +1,252 @@
+"""The removal chapter: how a lane is put away. A removal is a move; nothing is deleted here.
+
+Lock, so that no prune takes the registration; move, which is the pivot: before it a failure leads back,
+after it the removal goes forward; free the branch; and, if asked, drop it.
+"""
+
+from msgspec.structs import replace
+
+from domain.commands import RemoveLane
+from domain.effects import (
+    DropBranch,
+    Dropped,
+    Effect,
+    FreeBranch,
+    Freed,
+    Lock,
+    Locked,
+    Move,
+    Moved,
+    NotDone,
+    Outcome,
+    Unlock,
+    Unlocked,
+)
+from domain.errors import (
+    CannotHold,
+    ChangedSinceSnapshot,
+    EditProtected,
+    ForeignLock,
+    NoSuchSnapshot,
+    NotSnapshotted,
+    TooManyToName,
+    UnknownIgnored,
+    WrongState,
+)
+from domain.events import (
+    REMOVAL_FORMAT,
+    BranchDropped,
+    BranchFreed,
+    Fact,
+    LaneQuarantined,
+    RemovalAbandoned,
+    RemovalPlanned,
+    RemovalStepFailed,
+    WorktreeLocked,
+    WorktreeMoved,
+)
+from domain.evidence import Consent, Place, Seen, Snapshot, Summary
+from domain.paths import display
+from domain.snapshots import described, known, require_known, require_same
+from domain.states import Active, Edition, Lane, Leaving, Quarantined, Record, name
+
+PATIENCE = 3  # attempts before a step counts as failed
+CONSENT_LIMIT = 10_000  # paths that a consent may name
+
+
+def lock_reason(lane: str, edition: int) -> str:
+    """Returns the lock by which the world itself points back to the journal."""
+    return f"laneyard: edition {edition} of {lane}"
+
+
+def decide(lane: Lane, command: RemoveLane) -> tuple[Fact, ...]:
+    """Returns the facts of a removal, or raises a Refusal."""
+    if not isinstance(lane, Active):
+        raise WrongState("removed", name(lane))
+    if lane.record.kind == "primary":
+        raise EditProtected(display(lane.place.path))
+    seen, edition = command.seen, lane.record.edition + 1
+    require_known(seen)
+    require_same(lane.place, seen)
+    ours = lock_reason(lane.record.lane, edition)
+    if isinstance(seen.locked, str) and seen.locked != ours:
+        raise ForeignLock(seen.locked)
+    snapshot = _snapshot(lane.record, command)
+    consent = _consent(command, snapshot)
+    return (_plan(lane, command, edition, snapshot, consent),)
+
+
+def _snapshot(record: Record, command: RemoveLane) -> Snapshot | None:
+    """Returns the snapshot that the removal rests on, and holds it against the tree."""
+    if command.snapshot is None:
+        return None
+    snapshot = record.snapshot(command.snapshot)
+    if snapshot is None:
+        raise NoSuchSnapshot(command.snapshot)
+    if snapshot.fingerprint != command.seen.fingerprint or snapshot.head != command.seen.head:
+        raise ChangedSinceSnapshot(snapshot.id)
+    return snapshot
+
+
+def _consent(command: RemoveLane, snapshot: Snapshot | None) -> Consent | None:
+    """Returns what a forced removal consents to lose; refuses in safe mode whatever would be lost."""
+    seen = command.seen
+    changed, untracked = known(seen.changed), known(seen.untracked)
+    ignored, obstacles = known(seen.ignored), known(seen.obstacles)
+    work = () if snapshot else (*changed, *untracked)
+    if command.mode == "safe":
+        if obstacles:
+            raise CannotHold(described(obstacles))
+        if ignored:
+            raise UnknownIgnored(tuple(display(path) for path in ignored))
+        if work or (command.delete_branch and snapshot is None):
+            raise NotSnapshotted(len(changed), len(untracked))
+        return None
+    omitted = snapshot.omitted if snapshot else ()
+    named = tuple(dict.fromkeys((*work, *ignored, *(each.path for each in obstacles), *omitted)))
+    if len(named) > CONSENT_LIMIT:
+        raise TooManyToName(len(named), CONSENT_LIMIT)
+    return Consent(named, "remove --force") if named else None
+
+
+def _plan(
+    lane: Active, command: RemoveLane, edition: int, snapshot: Snapshot | None, consent: Consent | None
+) -> RemovalPlanned:
+    seen = command.seen
+    assert isinstance(seen.head, str)
+    assert seen.branch is None or isinstance(seen.branch, str)
+    return RemovalPlanned(
+        journal_format=REMOVAL_FORMAT,
+        edition=edition,
+        mode=command.mode,
+        place=lane.place,
+        resting=command.resting,
+        head=seen.head,
+        branch=seen.branch,
+        snapshot_id=snapshot.id if snapshot else None,
+        snapshot_ref=snapshot.ref if snapshot else None,
+        snapshot_commit=snapshot.commit if snapshot else None,
+        snapshot_tree=snapshot.tree if snapshot else None,
+        provisioned_ignored=(),
+        consent=consent,
+        evidence=_summary(seen),
+        delete_branch=command.delete_branch and snapshot is not None and seen.branch is not None,
+    )
+
+
+def _summary(seen: Seen) -> Summary:
+    return Summary(
+        at=seen.at,
+        changed=len(known(seen.changed)),
+        untracked=len(known(seen.untracked)),
+        ignored=len(known(seen.ignored)),
+        obstacles=known(seen.obstacles),
+    )
+
+
+def evolve(lane: Lane, fact: Fact) -> Lane:
+    """Returns the lane after the fact. History is never argued with."""
+    match lane, fact:
+        case Active(record=record), RemovalPlanned():
+            return Leaving(record=replace(record, head=fact.head), plan=fact)
+        case Leaving(), WorktreeLocked():
+            return replace(lane, locked=True, attempt=0)
+        case Leaving(), WorktreeMoved():
+            return replace(lane, moved=True, attempt=0, failure=None)
+        case Leaving(), BranchFreed(held=held):
+            warnings = lane.warnings if held is None else (*lane.warnings, held)
+            return replace(lane, freed=True, warnings=warnings, attempt=0)
+        case Leaving(), BranchDropped(kept=kept):
+            warnings = lane.warnings if kept is None else (*lane.warnings, kept)
+            return replace(lane, warnings=warnings, plan=replace(lane.plan, delete_branch=False))
+        case Leaving(), RemovalStepFailed():
+            failure = (fact.code, fact.reason) if fact.final else None
+            return replace(lane, attempt=fact.attempt, failure=failure)
+        case Leaving(record=record, plan=plan), RemovalAbandoned():
+            return Active(record=record, place=plan.place)
+        case Leaving(), LaneQuarantined():
+            return _quarantined(lane, fact)
+        case _:
+            return lane
+
+
+def _quarantined(lane: Leaving, fact: LaneQuarantined) -> Quarantined:
+    plan = lane.plan
+    edition = Edition(plan.edition, plan.snapshot_id, plan.branch, plan.head, plan.place.path)
+    return Quarantined(
+        record=replace(lane.record, editions=(*lane.record.editions, edition)),
+        place=Place(fact.path, plan.place.admin, plan.place.identity),
+        origin=plan.place.path,
+        consent=plan.consent,
+        warnings=fact.warnings,
+    )
+
+
+def pending(lane: Leaving) -> Effect:
+    """Returns what the world still owes this removal; after a failure before the move, how to lead back."""
+    plan, repository = lane.plan, lane.record.repository
+    reason = lock_reason(lane.record.lane, plan.edition)
+    admin = plan.place.admin
+    if lane.failure is not None and not lane.moved:
+        return Unlock(repository=repository, admin=admin, reason=reason)
+    if not lane.locked:
+        return Lock(repository=repository, admin=admin, reason=reason)
+    if not lane.moved:
+        return Move(repository=repository, place=plan.place, target=plan.resting)
+    if not lane.freed:
+        return FreeBranch(repository=repository, admin=admin, head=plan.head, branch=plan.branch)
+    return DropBranch(repository=repository, branch=plan.branch or "", at=plan.head)
+
+
+def learn(lane: Leaving, outcome: Outcome) -> tuple[Fact, ...]:
+    """Returns the facts an outcome amounts to."""
+    plan = lane.plan
+    match outcome:
+        case Locked():
+            return (WorktreeLocked(),)
+        case Moved(place=place):
+            return (WorktreeMoved(path=place.path),)
+        case Freed(held=held):
+            return _rested(lane, BranchFreed(held=held))
+        case Dropped(kept=kept):
+            return _rested(lane, BranchDropped(branch=plan.branch or "", at=plan.head, kept=kept))
+        case Unlocked():
+            return (_abandoned(lane),)
+        case NotDone():
+            return _not_done(lane, outcome)
+        case _:
+            return ()
+
+
+def _rested(lane: Leaving, fact: BranchFreed | BranchDropped) -> tuple[Fact, ...]:
+    """Returns the fact, and the milestone if it was the last step."""
+    after = evolve(lane, fact)
+    assert isinstance(after, Leaving)
+    plan = after.plan
+    if plan.delete_branch and not after.warnings:
+        return (fact,)
+    milestone = LaneQuarantined(edition=plan.edition, path=plan.resting, warnings=after.warnings)
+    return (fact, milestone)
+
+
+def _not_done(lane: Leaving, outcome: NotDone) -> tuple[Fact, ...]:
+    attempt = lane.attempt + 1
+    final = not outcome.transient or attempt >= PATIENCE
+    if lane.failure is not None and final:  # the lock stays behind, which harms nobody: say so and lead back
+        return (_abandoned(lane),)
+    if lane.moved and final:
+        why = f"{outcome.step}: {outcome.reason}"
+        return _rested(lane, BranchFreed(held=why) if not lane.freed else _kept(lane, why))
+    failed = RemovalStepFailed(
+        step=outcome.step, attempt=attempt, code=outcome.code, reason=outcome.reason, final=final
+    )
+    return (failed,)
+
+
+def _kept(lane: Leaving, why: str) -> BranchDropped:
+    return BranchDropped(branch=lane.plan.branch or "", at=lane.plan.head, kept=why)
+
+
+def _abandoned(lane: Leaving) -> RemovalAbandoned:
+    code, reason = lane.failure or ("abandoned", "the removal was given up")
+    return RemovalAbandoned(edition=lane.plan.edition, code=code, reason=reason)

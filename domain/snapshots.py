@@ -1,0 +1,120 @@
+"""The snapshot chapter: a verified copy is taken, and the lane stays what it was."""
+
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from domain.commands import SnapshotLane
+from domain.effects import Capture, Captured, Effect, NotDone, Outcome
+from domain.errors import CannotHold, EvidenceUnavailable, IdentityChanged, WrongState
+from domain.events import Fact, LaneSnapshotted, SnapshotFailed, SnapshotPlanned
+from domain.evidence import Consent, Obstacle, Place, Seen, Unknown
+from domain.paths import display, is_inside
+from domain.states import Active, Lane, NeedsReview, Quarantined, Record, Snapshotting, name
+
+T = TypeVar("T")
+
+
+def decide(lane: Lane, command: SnapshotLane) -> tuple[Fact, ...]:
+    """Returns the facts of a capture, or raises a Refusal."""
+    match lane:
+        case Active(place=place):
+            agreed: tuple[str, ...] = ()
+        case Quarantined(place=place, consent=consent):
+            agreed = consent.paths if consent else ()
+        case NeedsReview(demolition=doomed):
+            place, agreed = doomed.place, _agreed(doomed.basis.consent)
+        case _:
+            raise WrongState("snapshotted", name(lane))
+    seen = command.seen
+    require_known(seen)
+    require_same(place, seen)
+    obstacles = known(seen.obstacles)
+    refused = uncovered(obstacles, agreed)
+    if refused and not command.tolerant:
+        raise CannotHold(described(refused))
+    omit = (*known(seen.ignored), *(each.path for each in obstacles))
+    return (SnapshotPlanned(snapshot=command.snapshot, tolerant=command.tolerant, omit=omit),)
+
+
+def evolve(lane: Lane, fact: Fact) -> Lane:
+    """Returns the lane after the fact."""
+    match lane, fact:
+        case ((Active() | Quarantined() | NeedsReview()), SnapshotPlanned()):
+            return Snapshotting(of=lane, snapshot=fact.snapshot, tolerant=fact.tolerant, omit=fact.omit)
+        case Snapshotting(of=of), LaneSnapshotted():
+            return replace(of, record=_with(of, fact))
+        case Snapshotting(of=of), SnapshotFailed():
+            return of
+        case _:
+            return lane
+
+
+def pending(lane: Snapshotting) -> Effect:
+    """Returns the capture that is owed."""
+    of = lane.of
+    editions = of.record.editions
+    resting = not isinstance(of, Active) and bool(editions)
+    return Capture(
+        repository=of.record.repository,
+        lane=of.record.lane,
+        snapshot=lane.snapshot,
+        place=of.demolition.place if isinstance(of, NeedsReview) else of.place,
+        head=editions[-1].head if resting else None,
+        branch=editions[-1].branch if resting else None,
+        tolerant=lane.tolerant,
+        omit=lane.omit,
+    )
+
+
+def learn(lane: Snapshotting, outcome: Outcome) -> tuple[Fact, ...]:
+    """Returns the facts an outcome amounts to. A capture that failed is asked for again by a person."""
+    match outcome:
+        case Captured(snapshot=snapshot):
+            return (LaneSnapshotted(snapshot=snapshot),)
+        case NotDone(code=code, reason=reason):
+            return (SnapshotFailed(snapshot=lane.snapshot, code=code, reason=reason),)
+        case _:
+            return ()
+
+
+def require_known(seen: Seen) -> None:
+    """Raises EvidenceUnavailable if anything could not be observed."""
+    gaps = seen.gaps()
+    if gaps:
+        raise EvidenceUnavailable(tuple(what for what, _ in gaps), tuple(why for _, why in gaps))
+
+
+def require_same(place: Place, seen: Seen) -> None:
+    """Raises IdentityChanged if another directory stands where the lane was."""
+    if seen.identity != place.identity:
+        raise IdentityChanged(display(place.path))
+
+
+def known(value: tuple[T, ...] | Unknown) -> tuple[T, ...]:
+    """Returns an observation that `require_known` has found to be there."""
+    assert not isinstance(value, Unknown)
+    return value
+
+
+def uncovered(obstacles: tuple[Obstacle, ...], agreed: tuple[str, ...]) -> tuple[Obstacle, ...]:
+    """Returns the obstacles that no consented path covers."""
+    return tuple(each for each in obstacles if not any(is_inside(each.path, path) for path in agreed))
+
+
+def described(obstacles: tuple[Obstacle, ...]) -> tuple[str, ...]:
+    """Returns obstacles as people read them."""
+    return tuple(f"{each.kind} {display(each.path)!r}" for each in obstacles)
+
+
+def _agreed(consent: Consent | None) -> tuple[str, ...]:
+    return consent.paths if consent else ()
+
+
+def _with(of: Active | Quarantined | NeedsReview, fact: LaneSnapshotted) -> Record:
+    """Returns the record with the snapshot; a lane at rest comes back from its newest."""
+    record = of.record
+    editions = record.editions
+    if editions and not isinstance(of, Active):
+        editions = (*editions[:-1], replace(editions[-1], snapshot_id=fact.snapshot.id))
+    return replace(record, snapshots=(*record.snapshots, fact.snapshot), editions=editions)

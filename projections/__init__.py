@@ -1,0 +1,1 @@
+"""What may be read: facts in, rows out. Pure: a projection says which rows change and never writes them."""

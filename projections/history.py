@@ -1,0 +1,130 @@
+"""The history: one sentence per event, for people."""
+
+from collections.abc import Iterable
+
+from domain import events as e
+from domain.envelope import Envelope, lane_of
+from domain.naming import short_branch
+from domain.paths import display
+from projections.table import Change, Get, Table
+
+TABLE = Table(
+    "history",
+    (("position", "INTEGER"), ("lane", "TEXT"), ("time", "TEXT"), ("sentence", "TEXT")),
+    keys=1,
+)
+VERSION = 1
+
+
+def apply(event: Envelope, get: Get) -> Iterable[Change]:
+    """Returns the event's row."""
+    row = (event.position, lane_of(event.stream), event.time, sentence(event.fact))
+    yield (event.position,), row
+
+
+def sentence(fact: e.Fact) -> str:
+    """Returns what happened in one sentence."""
+    match fact:
+        case e.RepositoryRegistered():
+            return f"the repository {display(fact.common)} came under our care"
+        case e.LaneAdopted():
+            return f"adopted {display(fact.place.path)} as it is"
+        case e.SnapshotPlanned():
+            return f"snapshot {fact.snapshot[:8]} begins"
+        case e.LaneSnapshotted():
+            taken = fact.snapshot
+            size = f"{taken.entries} entries, {taken.bytes} bytes"
+            return f"snapshot {taken.id[:8]} verified: {size}, at {taken.ref}"
+        case e.SnapshotFailed():
+            return f"snapshot {fact.snapshot[:8]} was not made: {fact.reason}"
+        case _:
+            return _creation(fact)
+
+
+def _creation(fact: e.Fact) -> str:
+    match fact:
+        case e.CreationPlanned():
+            branch = short_branch(fact.branch)
+            return f"planned on branch {branch} from {fact.base_ref} ({fact.base_commit[:12]})"
+        case e.LaneCheckedOut():
+            return f"checked out at {display(fact.place.path)}"
+        case e.LaneCreated():
+            return f"ready to be worked in at {display(fact.path)}"
+        case e.CreationFailed():
+            return f"{fact.step} failed and is being undone: {fact.reason}"
+        case e.CreationUndone():
+            return f"the creation was undone: {fact.reason}"
+        case _:
+            return _removal(fact)
+
+
+def _removal(fact: e.Fact) -> str:
+    match fact:
+        case e.RemovalPlanned():
+            kept = f"work kept in snapshot {fact.snapshot_id[:8]}" if fact.snapshot_id else "nothing to keep"
+            consented = f", {len(fact.consent.paths)} paths consented to" if fact.consent else ""
+            return f"removal {fact.edition} planned ({fact.mode}): {kept}{consented}"
+        case e.WorktreeLocked():
+            return "the registration is locked"
+        case e.WorktreeMoved():
+            return f"moved to {display(fact.path)}"
+        case e.BranchFreed():
+            return "the branch is free" if fact.held is None else f"the branch is still held: {fact.held}"
+        case e.BranchDropped():
+            branch = short_branch(fact.branch)
+            return f"branch {branch} deleted" if fact.kept is None else f"branch {branch} kept: {fact.kept}"
+        case e.RemovalStepFailed():
+            return f"{fact.step} failed (attempt {fact.attempt}): {fact.reason}"
+        case e.RemovalAbandoned():
+            return f"the removal was abandoned, the lane is as it was: {fact.reason}"
+        case e.LaneQuarantined():
+            return f"in quarantine as edition {fact.edition}"
+        case _:
+            return _restore(fact)
+
+
+def _restore(fact: e.Fact) -> str:
+    match fact:
+        case e.RestorePlanned():
+            return f"restore of edition {fact.edition} from the {fact.source} planned"
+        case e.WorktreeReturned():
+            return f"moved back to {display(fact.place.path)}"
+        case e.WorktreeRebuilt():
+            return f"rebuilt at {display(fact.place.path)}"
+        case e.SnapshotApplied():
+            return f"the snapshot is in place and verified ({fact.content[:12]})"
+        case e.BranchRejoined():
+            if fact.branch:
+                return f"on branch {short_branch(fact.branch)} again"
+            return f"detached: {fact.why or 'as it was'}"
+        case e.RestoreStepFailed():
+            return f"{fact.step} failed (attempt {fact.attempt}): {fact.reason}"
+        case e.RestoreAbandoned():
+            return f"the restore was abandoned: {fact.reason}"
+        case e.LaneRestored():
+            less = f"; {'; '.join(fact.differences)}" if fact.differences else ""
+            return f"edition {fact.edition} restored from the {fact.source}{less}"
+        case _:
+            return _reaping(fact)
+
+
+def _reaping(fact: e.Fact) -> str:
+    match fact:
+        case e.ReapingPlanned():
+            return f"reaping of edition {fact.edition} planned"
+        case e.TreeExplained():
+            return f"all {fact.entries} entries explained ({fact.bytes} bytes, digest {fact.digest[:12]})"
+        case e.TreeUnexplained():
+            return f"nothing deleted, a person has to look: {fact.reason}"
+        case e.TreeDestroyed():
+            return f"{fact.entries} entries deleted"
+        case e.TreeDeregistered():
+            return "no longer registered with git"
+        case e.TreeResisted():
+            return f"{fact.step} could not be finished (attempt {fact.attempt}): {fact.reason}"
+        case e.TreeRetried():
+            return "the deletion is tried again"
+        case e.LaneReaped():
+            return f"edition {fact.edition} reaped: {fact.entries} entries, {fact.bytes} bytes"
+        case _:
+            return fact.TAG
