@@ -139,12 +139,12 @@ def learn(lane: Opening | Undoing, outcome: Outcome) -> tuple[Fact, ...]:
             return _failed(outcome, place)
         case Undoing(), Deregistered() if lane.branch_made:
             return (TreeDeregistered(),)
-        case Undoing(), Deregistered() | Dropped():
-            return (CreationUndone(code=lane.code, reason=lane.reason),)
-        case Undoing(), NotDone(step="drop-branch"):
-            return (
-                CreationUndone(code=lane.code, reason=f"{lane.reason}; the branch stays: {outcome.reason}"),
-            )
+        case Undoing(), Deregistered() | Dropped(kept=None):
+            return (_undone(lane),)
+        case Undoing(), Dropped(kept=why):
+            return (_undone(lane, f"; the branch stays: {why}"),)
+        case ((Undoing(demolition=None) | Undoing(deregistered=True)), NotDone(reason=why)):
+            return (_undone(lane, f"; the branch stays: {why}"),)
         case Undoing(), Unexplained():
             return (demolition.unexplained(outcome),)
         case Undoing(demolition=doomed), NotDone() if doomed is not None:
@@ -153,6 +153,10 @@ def learn(lane: Opening | Undoing, outcome: Outcome) -> tuple[Fact, ...]:
             return demolition.learn(doomed, outcome)
         case _:
             return ()
+
+
+def _undone(lane: Undoing, more: str = "") -> CreationUndone:
+    return CreationUndone(code=lane.code, reason=lane.reason + more)
 
 
 def _record(fact: CreationPlanned) -> Record:

@@ -74,7 +74,7 @@ def evolve(demolition: Demolition, fact: Fact) -> Demolition:
     """Returns the deletion after the fact."""
     match fact:
         case TreeExplained(digest=digest, entries=entries, bytes=size):
-            return replace(demolition, digest=digest, entries=entries, bytes=size)
+            return replace(demolition, digest=digest, entries=entries, bytes=size, attempt=0)
         case TreeDestroyed():
             return replace(demolition, destroyed=True, attempt=0, left=())
         case TreeResisted(attempt=attempt, final=final, left=left):

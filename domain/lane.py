@@ -45,14 +45,28 @@ def decide(lane: Lane, command: commands.Any) -> tuple[Fact, ...]:
             assert_never(command)
 
 
-_CHAPTERS: tuple[Callable[[Lane, Fact], Lane], ...] = tuple(
-    chapter.evolve for chapter in (adoption, creation, snapshots, removal, restore, reaping)
-)
+_Evolve = Callable[[Lane, Fact], Lane]
+
+# The chapters that a state can go on with; in any other chapter no fact changes it.
+_CHAPTERS: dict[type[Lane], tuple[_Evolve, ...]] = {
+    Nowhere: (adoption.evolve, creation.evolve),
+    Opening: (creation.evolve,),
+    Undoing: (creation.evolve,),
+    Failed: (),
+    Active: (snapshots.evolve, removal.evolve),
+    Snapshotting: (snapshots.evolve,),
+    Leaving: (removal.evolve,),
+    Quarantined: (snapshots.evolve, restore.evolve, reaping.evolve),
+    Returning: (restore.evolve,),
+    Reaping: (reaping.evolve,),
+    Reaped: (restore.evolve,),
+    NeedsReview: (snapshots.evolve, restore.evolve, reaping.evolve),
+}
 
 
 def evolve(lane: Lane, fact: Fact) -> Lane:
     """Returns the lane after the fact: total, and never arguing with history."""
-    for evolve_chapter in _CHAPTERS:
+    for evolve_chapter in _CHAPTERS[type(lane)]:
         after = evolve_chapter(lane, fact)
         if after is not lane:
             return after

@@ -44,7 +44,7 @@ def branch_ref(name: str) -> str:
     short = name.removeprefix("refs/heads/")
     flawed = (
         not short
-        or short == "@"
+        or short in ("@", "HEAD")
         or short[0] in "-./"
         or short[-1] in "./"
         or _FORBIDDEN.search(short)

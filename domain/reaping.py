@@ -53,7 +53,10 @@ def decide(lane: Lane, command: ReapLane | DiscardLane) -> tuple[Fact, ...]:
 def _discard(lane: Lane, consent: Consent) -> tuple[Fact, ...]:
     match lane:
         case NeedsReview(record=record, demolition=doomed):
-            return (_plan(record, doomed.basis.snapshot, _joined(doomed.basis.consent, consent)),)
+            snapshot = doomed.basis.snapshot
+            if isinstance(lane.home, Quarantined):
+                snapshot = record.snapshot(record.editions[-1].snapshot_id) or snapshot
+            return (_plan(record, snapshot, _joined(doomed.basis.consent, consent)),)
         case Quarantined(record=record, consent=before):
             snapshot = record.snapshot(record.editions[-1].snapshot_id)
             return (_plan(record, snapshot, _joined(before, consent)),)
@@ -96,12 +99,13 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
             basis = replace(_basis(record, fact, doomed.basis.commit), partial=doomed.basis.partial)
             fresh = Demolition(place=doomed.place, basis=basis)
             return Reaping(record=record, home=lane.home, demolition=fresh)
-        case Reaping(record=record), LaneReaped():
+        case Reaping(record=record, home=Quarantined()), LaneReaped(snapshot_id=snapshot_id):
+            *before, last = record.editions
+            return Reaped(record=replace(record, editions=(*before, replace(last, snapshot_id=snapshot_id))))
+        case Reaping(record=record, home=Reaped()), RestoreAbandoned():
             return Reaped(record=record)
-        case Reaping(home=Reaped() as home), RestoreAbandoned():
-            return home
-        case Reaping(home=Failed() as home), CreationUndone():
-            return home
+        case Reaping(record=record, home=Failed() as home), CreationUndone():
+            return replace(home, record=record)
         case Reaping(record=record, home=home), TreeUnexplained():
             return NeedsReview(
                 record=record,

@@ -160,8 +160,8 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
             warnings = lane.warnings if kept is None else (*lane.warnings, kept)
             return replace(lane, warnings=warnings, plan=replace(lane.plan, delete_branch=False))
         case Leaving(), RemovalStepFailed():
-            failure = (fact.code, fact.reason) if fact.final else None
-            return replace(lane, attempt=fact.attempt, failure=failure)
+            failure = (fact.code, fact.reason) if fact.final else lane.failure
+            return replace(lane, attempt=0 if fact.final else fact.attempt, failure=failure)
         case Leaving(record=record, plan=plan), RemovalAbandoned():
             return Active(record=record, place=plan.place)
         case Leaving(), LaneQuarantined():

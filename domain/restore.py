@@ -82,7 +82,7 @@ def decide(lane: Lane, command: RestoreLane) -> tuple[Fact, ...]:
 
 def _choose(record: Record, command: RestoreLane) -> tuple[Edition, Snapshot]:
     """Returns the edition and the snapshot that are asked for: by default the last."""
-    number = command.edition or record.edition
+    number = record.edition if command.edition is None else command.edition
     edition = next((each for each in record.editions if each.number == number), None)
     if edition is None:
         raise NoSuchEdition(number, tuple(each.number for each in record.editions))
@@ -245,14 +245,19 @@ def _not_done(lane: Returning, outcome: NotDone) -> tuple[Fact, ...]:
 def _restored(lane: Returning, *more: str) -> LaneRestored:
     assert lane.place is not None
     moved = () if lane.place.path == _origin(lane) else (f"the path is now {lane.place.path}",)
+    begun = ("its deletion may have begun: compare it with the snapshot",) if _was_doomed(lane.home) else ()
     return LaneRestored(
         edition=lane.plan.edition,
         source=lane.plan.source,
         path=lane.place.path,
         branch=lane.record.branch,
         head=lane.plan.head,
-        differences=(*moved, *lane.differences, *more),
+        differences=(*moved, *begun, *lane.differences, *more),
     )
+
+
+def _was_doomed(home: Quarantined | Reaped | NeedsReview) -> bool:
+    return isinstance(home, NeedsReview) and home.demolition.digest is not None
 
 
 def _origin(lane: Returning) -> str:

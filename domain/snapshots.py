@@ -54,7 +54,7 @@ def pending(lane: Snapshotting) -> Effect:
     """Returns the capture that is owed."""
     of = lane.of
     editions = of.record.editions
-    resting = not isinstance(of, Active) and bool(editions)
+    resting = _rests(of)
     return Capture(
         repository=of.record.repository,
         lane=of.record.lane,
@@ -115,6 +115,11 @@ def _with(of: Active | Quarantined | NeedsReview, fact: LaneSnapshotted) -> Reco
     """Returns the record with the snapshot; a lane at rest comes back from its newest."""
     record = of.record
     editions = record.editions
-    if editions and not isinstance(of, Active):
+    if _rests(of):
         editions = (*editions[:-1], replace(editions[-1], snapshot_id=fact.snapshot.id))
     return replace(record, snapshots=(*record.snapshots, fact.snapshot), editions=editions)
+
+
+def _rests(of: Active | Quarantined | NeedsReview) -> bool:
+    """Tells whether the tree is that of the last removal, and not what a failed creation or restore left."""
+    return isinstance(of, Quarantined) or (isinstance(of, NeedsReview) and isinstance(of.home, Quarantined))

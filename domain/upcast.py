@@ -70,6 +70,6 @@ def refusal(tag: str) -> UnknownFact:
     """Returns why a tag cannot be read."""
     name, _, number = tag.rpartition("@")
     known = _CURRENT.get(name)
-    if known is not None and number.isdigit() and int(number) > int(known.rpartition("@")[2]):
+    if known is not None and number.isdecimal() and int(number) > int(known.rpartition("@")[2]):
         return NewerFact(tag, known)
     return UnknownFact(tag)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from domain.lane import pending
 from domain.states import name
 from projections.table import Change, Get, Happening, Table
 
@@ -16,11 +15,9 @@ VERSION = 1
 
 def apply(happening: Happening, get: Get) -> Iterable[Change]:
     """Returns the journal's row while something is owed, and drops it afterwards."""
-    stream, owed = happening.event.stream, pending(happening.after)
-    before = get((stream,))
-    if owed is None:
-        if before is not None:
-            yield (stream,), None
-        return
+    key = (happening.event.stream,)
+    before = get(key)
+    if happening.owed is None:
+        return () if before is None else ((key, None),)
     since = before[-1] if before else happening.event.position
-    yield (stream,), (stream, name(happening.after), type(owed).__name__, since)
+    return ((key, (*key, name(happening.after), happening.owed, since)),)

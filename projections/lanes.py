@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from domain.envelope import lane_of
-from domain.lane import pending
 from domain.states import (
     Active,
     Failed,
@@ -20,7 +19,7 @@ from domain.states import (
     Undoing,
     name,
 )
-from projections.table import Change, Get, Happening, Row, Table
+from projections.table import Change, Get, Happening, Table
 
 TABLE = Table(
     "lane",
@@ -58,23 +57,18 @@ def apply(happening: Happening, get: Get) -> Iterable[Change]:
     event, lane = happening.event, happening.after
     lane_id = lane_of(event.stream)
     if lane_id is None or isinstance(lane, Nowhere):
-        return
-    before = get((lane_id,))
+        return ()
+    key, state = (lane_id,), name(lane)
+    before = get(key)
     created = before[_CREATED_AT] if before else event.time
-    same = before is not None and before[_STATE] == name(lane)
-    since = before[_SINCE] if before and same else event.time
-    yield (lane_id,), _row(lane_id, lane, (created, since, event.position, event.version))
-
-
-def _row(lane_id: str, lane: Lane, times: Row) -> Row:
-    assert not isinstance(lane, Nowhere)
-    record, owed = lane.record, pending(lane)
-    return (
+    since = before[_SINCE] if before and before[_STATE] == state else event.time
+    record = lane.record
+    row = (
         lane_id,
         record.repository,
         record.slug,
         record.name,
-        name(lane),
+        state,
         record.kind,
         where(lane),
         record.branch,
@@ -84,9 +78,13 @@ def _row(lane_id: str, lane: Lane, times: Row) -> Row:
         record.parent,
         record.owner,
         record.edition,
-        *times,
-        type(owed).__name__ if owed else None,
+        created,
+        since,
+        event.position,
+        event.version,
+        happening.owed,
     )
+    return ((key, row),)
 
 
 def where(lane: Lane) -> str | None:

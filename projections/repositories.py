@@ -16,5 +16,7 @@ VERSION = 1
 def apply(happening: Happening, get: Get) -> Iterable[Change]:
     """Returns the repository's row."""
     fact = happening.event.fact
-    if isinstance(fact, RepositoryRegistered):
-        yield (fact.common,), (fact.common, fact.root, fact.object_format, happening.event.position)
+    if not isinstance(fact, RepositoryRegistered):
+        return ()
+    row = (fact.common, fact.root, fact.object_format, happening.event.position)
+    return (((fact.common,), row),)

@@ -3,7 +3,14 @@
 from collections.abc import Iterable
 
 from domain.envelope import Envelope
-from domain.events import CreationUndone, LaneReaped, RestoreAbandoned, TreeDestroyed, TreeResisted
+from domain.events import (
+    CreationUndone,
+    LaneReaped,
+    RestoreAbandoned,
+    TreeDestroyed,
+    TreeResisted,
+    TreeUnexplained,
+)
 from projections.table import Change, Get, Table
 
 TABLE = Table(
@@ -19,6 +26,7 @@ TABLE = Table(
     keys=1,
 )
 VERSION = 1
+_ENDS = (TreeDestroyed, TreeUnexplained, LaneReaped, CreationUndone, RestoreAbandoned)
 
 
 def apply(event: Envelope, get: Get) -> Iterable[Change]:
@@ -29,7 +37,7 @@ def apply(event: Envelope, get: Get) -> Iterable[Change]:
         case TreeResisted():
             since = before[-1] if before else event.time
             yield key, (event.stream, fact.path, fact.step, fact.reason, fact.attempt, since)
-        case TreeDestroyed() | LaneReaped() | CreationUndone() | RestoreAbandoned() if before is not None:
+        case _ if isinstance(fact, _ENDS) and before is not None:
             yield key, None
         case _:
             return

@@ -1,11 +1,13 @@
 """What a projection is made of: a table, and a function from an event to the rows that change."""
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Protocol
 
 import msgspec
 
 from domain.envelope import Envelope
+from domain.lane import pending
 from domain.states import Lane
 
 Value = str | int | None
@@ -28,12 +30,18 @@ class Table(msgspec.Struct, frozen=True):
         return tuple(name for name, _ in self.columns)
 
 
-class Happening(msgspec.Struct, frozen=True):
+class Happening(msgspec.Struct, frozen=True, dict=True):
     """An event together with the lane before and after it."""
 
     event: Envelope
     before: Lane
     after: Lane
+
+    @cached_property
+    def owed(self) -> str | None:
+        """Returns the name of the effect that the lane is owed after the event."""
+        effect = pending(self.after)
+        return None if effect is None else type(effect).__name__
 
 
 class Immediate(Protocol):

@@ -24,19 +24,26 @@ if TYPE_CHECKING:
 
 
 class Location(msgspec.Struct, frozen=True):
-    """Where a command works: a git directory and, for what looks at files, the tree that belongs to it."""
+    """Where a command works: a git directory and, for what looks at files, the tree that belongs to it.
 
-    git_dir: bytes
+    Without a git directory git finds it from the tree by itself, which is how a user's own git would.
+    """
+
+    git_dir: bytes | None
     work_tree: bytes | None = None
 
     @property
     def place(self) -> bytes:
         """Returns the directory in which the command runs."""
-        return self.git_dir if self.work_tree is None else self.work_tree
+        place = self.git_dir if self.work_tree is None else self.work_tree
+        assert place is not None
+        return place
 
     @property
     def options(self) -> tuple[bytes, ...]:
         """Returns the options that keep git from looking for a repository by itself."""
+        if self.git_dir is None:
+            return ()
         if self.work_tree is None:
             return (b"--git-dir=" + self.git_dir,)
         return b"--git-dir=" + self.git_dir, b"--work-tree=" + self.work_tree

@@ -319,9 +319,9 @@ def _enter_wal(connection: apsw.Connection) -> None:
         try:
             mode = connection.execute("PRAGMA journal_mode = wal").get
         except apsw.BusyError:
-            # SQLite does not wait for readers to leave before it changes the mode; it does before it gives out
-            # the exclusive lock, and that for the lock timeout.
-            connection.execute("BEGIN EXCLUSIVE; COMMIT")
+            # SQLite fails at once, busy timeout or not, if another connection is writing as the mode changes;
+            # a transaction waits for it.
+            connection.execute("BEGIN IMMEDIATE; COMMIT")
             continue
         if mode != "wal":
             raise StoreError(f"the file system cannot keep a write-ahead log (journal mode {mode})")

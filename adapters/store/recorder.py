@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar, cast
 from uuid import UUID
 
+import apsw
 from eventsourcing.persistence import (
     AggregateRecorder,
     ApplicationRecorder,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from threading import Event
 
-    import apsw
     from eventsourcing.utils import Environment, EnvType
 
 Row = tuple[str, int, str, bytes]  # stream, version, type, state
@@ -45,15 +45,18 @@ def append(
     Must be called within a write transaction. Raises `IntegrityError` for a version that is taken, and may
     leave some rows in the transaction: the caller rolls back to its savepoint and keeps the head it had.
     """
-    with translate():
-        last, previous = head or read_head(connection)
-        position = last
-        records = []
-        for stream, version, type_, state in rows:
-            position += 1
-            previous = link(previous, position, stream, version, type_, state)
-            records.append((position, stream, version, type_, state, previous))
+    last, previous = head or read_head(connection)
+    position = last
+    records = []
+    for stream, version, type_, state in rows:
+        position += 1
+        previous = link(previous, position, stream, version, type_, state)
+        records.append((position, stream, version, type_, state, previous))
+    try:
         connection.executemany(_INSERT, records)
+    except apsw.Error:
+        with translate():  # only now: entering it for each append would cost a tenth of the append
+            raise
     return list(range(last + 1, position + 1)), Head(position, previous)
 
 

@@ -1,0 +1,151 @@
+"""Locking a registration, moving a tree, and what becomes of its branch."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import trio
+
+from adapters.files.durable import make_directories
+from adapters.files.errors import IdentityChanged
+from adapters.files.identity import identify
+from adapters.files.rename import move
+from adapters.git.heads import attach_head, detach_head, head_users, read_head
+from adapters.git.refs import create_ref, delete_ref, read_ref
+from adapters.git.registration import lock, read_registration, repoint
+from adapters.performer.checkout import agree
+from adapters.performer.world import EXPECTED, not_done
+from domain.effects import (
+    DropBranch,
+    Dropped,
+    FreeBranch,
+    Freed,
+    Joined,
+    Lock,
+    Locked,
+    Move,
+    Moved,
+    Outcome,
+    Rejoin,
+)
+from domain.evidence import Place
+from domain.naming import short_branch
+from domain.paths import pack, unpack
+
+if TYPE_CHECKING:
+    from adapters.performer.world import World
+
+
+async def secure(world: World, effect: Lock) -> Outcome:
+    """Locks the registration: a crash after locking brings us back here, and the same reason is fine."""
+    try:
+        async with world.changing(effect.repository):
+            await trio.to_thread.run_sync(lock, unpack(effect.admin), effect.reason.encode())
+    except EXPECTED as error:
+        return not_done("lock", error)
+    return Locked()
+
+
+async def relocate(world: World, effect: Move) -> Outcome:
+    """Renames the tree and points its registration at the new place, or leaves both as they were."""
+    try:
+        async with world.changing(effect.repository):
+            return await trio.to_thread.run_sync(_relocate, effect.place, unpack(effect.target))
+    except EXPECTED as error:
+        return not_done("move", error)
+
+
+def _relocate(place: Place, target: bytes) -> Outcome:
+    source, admin = unpack(place.path), unpack(place.admin)
+    # A crash after the rename brings us back here: the very directory is already at its target.
+    if not (os.path.lexists(target) and identify(target) == place.identity):
+        if identify(source) != place.identity:
+            raise IdentityChanged(source)
+        agree(admin, source)
+        make_directories(os.path.dirname(target), 0o755)
+        move(source, target)
+    if read_registration(admin).points_to != os.path.join(target, b".git"):
+        _repoint(admin, source, target)
+    agree(admin, target)
+    return Moved(place=Place(pack(target), place.admin, identify(target)))
+
+
+def _repoint(admin: bytes, source: bytes, target: bytes) -> None:
+    """Points the registration at the target; if that fails, the tree goes back to where git knows it."""
+    try:
+        repoint(admin, target)
+    except EXPECTED:
+        move(target, source)
+        raise
+
+
+async def free_branch(world: World, effect: FreeBranch) -> Outcome:
+    """Detaches HEAD at the commit that its branch is at now, so that nothing seems changed."""
+    admin = unpack(effect.admin)
+    try:
+        async with world.changing(effect.repository) as common:
+            head = await trio.to_thread.run_sync(read_head, admin)
+            if head is None or not head.startswith(b"ref:"):
+                return Freed()
+            ref = head.removeprefix(b"ref:").strip()
+            at = await read_ref(world.git, common, ref)
+            if at is None:
+                return Freed(held=f"HEAD is on {os.fsdecode(ref)}, which has no commit")
+            await trio.to_thread.run_sync(detach_head, admin, at)
+    except EXPECTED as error:
+        return not_done("free-branch", error)
+    return Freed()
+
+
+async def rejoin(world: World, effect: Rejoin) -> Outcome:
+    """Puts HEAD on the branch again, if that is where it was left; else says why it stays detached."""
+    if effect.branch is None:
+        return Joined(branch=None)
+    admin, ref = unpack(effect.admin), effect.branch.encode()
+    try:
+        async with world.changing(effect.repository) as common:
+            if await trio.to_thread.run_sync(read_head, admin) == b"ref: " + ref:
+                return Joined(branch=effect.branch)
+            why = await _obstacle(world, common, admin, effect)
+            if why is not None:
+                return Joined(branch=None, why=why)
+            await trio.to_thread.run_sync(attach_head, admin, ref)
+    except EXPECTED as error:
+        return not_done("rejoin", error)
+    return Joined(branch=effect.branch)
+
+
+async def _obstacle(world: World, common: bytes, admin: bytes, effect: Rejoin) -> str | None:
+    """Returns why HEAD cannot be on the branch; a branch that is gone is made again where it was."""
+    assert effect.branch is not None
+    ref, named = effect.branch.encode(), short_branch(effect.branch)
+    users = await trio.to_thread.run_sync(head_users, common, ref)
+    others = [user for user in users if os.path.realpath(user) != os.path.realpath(admin)]
+    if others:
+        return f"the branch {named} is in use by {os.fsdecode(others[0])}"
+    at = await read_ref(world.git, common, ref)
+    if at is None and not await create_ref(world.git, common, ref, effect.head):
+        return f"the branch {named} could not be made again"
+    if at not in (None, effect.head):
+        return f"the branch {named} has moved on to {at}"
+    return None
+
+
+async def drop_branch(world: World, effect: DropBranch) -> Outcome:
+    """Deletes the branch if it is where we left it and no checkout uses it; else says why it is kept."""
+    ref, named = effect.branch.encode(), short_branch(effect.branch)
+    try:
+        async with world.changing(effect.repository) as common:
+            at = await read_ref(world.git, common, ref)
+            if at is None:
+                return Dropped()
+            if at != effect.at:
+                return Dropped(kept=f"the branch {named} has moved on to {at}")
+            users = await trio.to_thread.run_sync(head_users, common, ref)
+            if users:
+                return Dropped(kept=f"the branch {named} is in use by {os.fsdecode(users[0])}")
+            await delete_ref(world.git, common, ref, effect.at)
+    except EXPECTED as error:
+        return not_done("drop-branch", error)
+    return Dropped()

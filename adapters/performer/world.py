@@ -1,0 +1,97 @@
+"""What the performers share: the git door, the state directory, and the lock of a repository."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import trio
+
+from adapters.files.durable import make_directories
+from adapters.files.errors import FilesError, LockFileHeld, LockHeld, Unstable
+from adapters.files.oslock import OsLock
+from adapters.git.errors import ForeignLock, GitError, GitFailed, GitTimedOut
+from domain.effects import NotDone
+from domain.paths import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from adapters.git.door import Git
+
+LOCK_PATIENCE = 30.0  # seconds to wait for another process of ours that changes the same repository
+
+
+class World:
+    """The means of acting."""
+
+    def __init__(self, git: Git, state_dir: bytes) -> None:
+        self.git = git
+        self.state_dir = state_dir
+
+    def snapshot_dir(self, snapshot: str) -> bytes:
+        """Returns where a snapshot's manifest and files are kept."""
+        return os.path.join(self.state_dir, b"snapshots", snapshot.encode("ascii"))
+
+    @asynccontextmanager
+    async def changing(self, repository: str) -> AsyncIterator[bytes]:
+        """Holds the repository's lock while its registry changes, and yields its common directory.
+
+        Raises LockHeld when another process keeps it for longer than `LOCK_PATIENCE` seconds.
+        """
+        common = unpack(repository)
+        ours = os.path.join(common, b"laneyard")
+        await trio.to_thread.run_sync(make_directories, ours, 0o755)
+        lock = OsLock(os.path.join(ours, b"lock"))
+        await trio.to_thread.run_sync(lock.acquire, LOCK_PATIENCE)
+        try:
+            yield common
+        finally:
+            lock.release()
+
+
+def not_done(step: str, error: Exception) -> NotDone:
+    """Returns what a failed step amounts to: a stable code, the reason, and whether trying again may help."""
+    code, transient = _judge(error)
+    return NotDone(step=step, code=code, reason=_words(error), transient=transient)
+
+
+def _judge(error: Exception) -> tuple[str, bool]:
+    match error:
+        case LockHeld() | LockFileHeld():
+            return "locked", True
+        case Unstable():
+            return "changing", True
+        case ForeignLock():
+            return "foreign_lock", False
+        case GitTimedOut():
+            return "git_timed_out", False
+        case GitFailed() if error.says("No space left on device"):
+            return "disk_full", False
+        case GitError():
+            return "git_failed", False
+        case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return "disk_full", False
+        case OSError():
+            return _BY_ERRNO.get(error.errno or 0, "io_failed"), False
+        case _:
+            return "io_failed", False
+
+
+def _words(error: Exception) -> str:
+    return str(error).encode("utf-8", "replace").decode("utf-8")
+
+
+EXPECTED = (GitError, FilesError, OSError)  # what the world may answer; anything else is a bug of ours
+
+_BY_ERRNO = {
+    errno.EACCES: "not_permitted",
+    errno.EPERM: "not_permitted",
+    errno.EROFS: "read_only",
+    errno.EXDEV: "crosses_file_systems",
+    errno.EEXIST: "path_in_use",
+    errno.ENOTEMPTY: "path_in_use",
+    errno.ENOENT: "missing",
+}

@@ -1,0 +1,194 @@
+"""Explaining a tree: every entry is reproducible, captured or consented to, or the tree is not deleted.
+
+The explanations are of the snapshot that a lane comes back from, which is read back first, and of the commit,
+whose blobs must all be there. The walk is ours; git is not asked what is in the tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+import trio
+
+from adapters.files.blob import blob_hash
+from adapters.files.descriptors import DIRECTORY
+from adapters.files.kernel import open_beneath
+from adapters.files.scan import Entry, scan
+from adapters.snapshots import objects
+from adapters.snapshots.capture import tree_of, verify
+from adapters.snapshots.manifest import (
+    FORMAT,
+    GITLINK,
+    Expected,
+    Manifest,
+    SnapshotDamaged,
+    algorithm_of,
+)
+from adapters.snapshots.survey import current_umask
+from domain.paths import pack, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapters.git.door import Git
+    from domain.states import Basis
+
+NAMED = 1_000  # unexplained paths that are named; the rest is counted
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the walk found; `digest` is of the explanation, entry by entry."""
+
+    digest: str
+    entries: int
+    bytes: int
+    unexplained: tuple[str, ...]
+    count: int
+
+
+class Explanation:
+    """Answers for each entry of one tree what explains it."""
+
+    def __init__(self, expected: Expected, basis: Basis, pointers: tuple[bytes, ...]) -> None:
+        self._expected = expected
+        self._consent = frozenset(
+            unpack(path).rstrip(b"/") for path in (basis.consent.paths if basis.consent else ())
+        )
+        self._algorithm = algorithm_of(basis.commit)
+        self._pointers = {blob_hash(self._algorithm, len(text), text).hexdigest() for text in pointers}
+        self.beginnings: set[tuple[bytes, str]] = set()
+
+    @property
+    def algorithm(self) -> str:
+        """Returns the hash that entries are compared by."""
+        return self._algorithm
+
+    def reason(self, entry: Entry) -> str | None:
+        """Returns what explains the entry, or None."""
+        if entry.path == b".git":
+            return "pointer" if entry.kind == "file" and entry.oid in self._pointers else None
+        if self._expected.holds(entry):
+            return "snapshot" if entry.path in self._expected.held else "commit"
+        if (entry.path, entry.oid or "") in self.beginnings:
+            return "interrupted"
+        return "consent" if self._consented(entry.path) else None
+
+    def explains(self, entry: Entry) -> bool:
+        """Tells whether anything explains the entry."""
+        return self.reason(entry) is not None
+
+    def _consented(self, path: bytes) -> bool:
+        if b"." in self._consent or b"" in self._consent:
+            return True
+        while path:
+            if path in self._consent:
+                return True
+            path = os.path.dirname(path)
+        return False
+
+    def candidates(self, entry: Entry) -> str | None:
+        """Returns the blob that an interrupted checkout may have been writing to this path."""
+        wanted = self._expected.wanted_at(entry.path)
+        return wanted if entry.kind == "file" else None
+
+
+async def prepare(
+    git: Git, snapshot_dir: bytes | None, common: bytes, admin: bytes, basis: Basis
+) -> Explanation:
+    """Reads the snapshot back, makes sure that the commit's blobs are all there, and returns the explanation.
+
+    `place` is the tree and its registration, which the tree's `.git` file has to name.
+    Raises SnapshotDamaged, GitError, OSError: then nothing is explained.
+    """
+    tree = await tree_of(git, common, basis.commit)
+    if basis.snapshot is not None and snapshot_dir is not None:
+        manifest = await verify(git, snapshot_dir, common, basis.snapshot)
+    else:
+        manifest = _bare(basis)
+    blobs = sorted({each.oid for each in tree.values() if each.mode != GITLINK})
+    there = {oid for oid, kind, _ in await objects.check(git, common, blobs) if kind == "blob"}
+    missing = [oid for oid in blobs if oid not in there]
+    if missing:
+        raise SnapshotDamaged(
+            f"{len(missing)} blobs of {basis.commit} are missing, for instance {missing[0]}"
+        )
+    return Explanation(Expected(manifest, tree), basis, b"gitdir: " + admin + b"\n")
+
+
+def _bare(basis: Basis) -> Manifest:
+    """Returns the manifest of a tree that is exactly its commit."""
+    mask = current_umask()
+    return Manifest(
+        format=FORMAT,
+        id="",
+        lane="",
+        repository="",
+        head=basis.commit,
+        branch=None,
+        commit=basis.commit,
+        tree="",
+        file_mode=0o666 & ~mask,
+        directory_mode=0o777 & ~mask,
+        entries=(),
+        registration=(),
+        omitted=(),
+        content="",
+    )
+
+
+async def explain(
+    git: Git, common: bytes, root: bytes, explanation: Explanation, *, partial: bool
+) -> Verdict:
+    """Walks the whole tree and holds every entry against the explanation."""
+    if not os.path.lexists(root):
+        return _verdict((), explanation)
+    entries = await trio.to_thread.run_sync(lambda: list(scan(root, explanation.algorithm)))
+    if partial:
+        await _find_beginnings(git, common, root, entries, explanation)
+    return await trio.to_thread.run_sync(_verdict, entries, explanation)
+
+
+def _verdict(entries: Iterable[Entry], explanation: Explanation) -> Verdict:
+    total, count, size = hashlib.sha256(b"laneyard-explanation-1\n"), 0, 0
+    unexplained: list[str] = []
+    for entry in entries:
+        reason = explanation.reason(entry)
+        count, size = count + 1, size + entry.size
+        if reason is None:
+            unexplained.append(pack(entry.path))
+        facts = f"{len(entry.path)} {entry.kind} {entry.mode:o} {entry.size} {entry.oid} {reason}\n"
+        total.update(facts.encode() + entry.path)
+    return Verdict(
+        digest=total.hexdigest(),
+        entries=count,
+        bytes=size,
+        unexplained=tuple(unexplained[:NAMED]),
+        count=len(unexplained),
+    )
+
+
+async def _find_beginnings(
+    git: Git, common: bytes, root: bytes, entries: list[Entry], explanation: Explanation
+) -> None:
+    """Notes the files that are the beginning of what an interrupted checkout of ours was writing."""
+    wanted: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if explanation.reason(entry) is None and (oid := explanation.candidates(entry)):
+            wanted.setdefault(oid, []).append(entry)
+    async for oid, data in objects.contents(git, common, sorted(wanted)):
+        for entry in wanted[oid]:
+            if await trio.to_thread.run_sync(_read, root, entry) == data[: entry.size]:
+                explanation.beginnings.add((entry.path, entry.oid or ""))
+
+
+def _read(root: bytes, entry: Entry) -> bytes:
+    top = os.open(root, DIRECTORY)
+    try:
+        descriptor = open_beneath(top, entry.path, os.O_RDONLY | os.O_NOFOLLOW)
+    finally:
+        os.close(top)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(entry.size + 1)

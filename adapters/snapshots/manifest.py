@@ -1,0 +1,191 @@
+"""The manifest: what a snapshot holds, path by path, and what a tree must be to be the one that was captured.
+
+A path that the manifest does not name is as the commit `head` has it: the blob's raw bytes with the ordinary
+mode. Manifests are written last, so that one on disk means that all that it names is durable.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable
+
+import msgspec
+
+from adapters.files.durable import make_directories, read_file, write_new
+from adapters.files.scan import Entry
+from adapters.git.parse import TreeEntry
+from domain.paths import pack, unpack
+
+FORMAT = 1
+LIMIT = 1 << 30  # bytes of a manifest that is read back
+
+
+class SnapshotDamaged(Exception):
+    """A snapshot is not what the log says that it was."""
+
+
+class Held(msgspec.Struct, frozen=True):
+    """One path that is not as the commit has it; `kind` may be `absent`."""
+
+    path: str
+    kind: str
+    mode: int
+    size: int
+    oid: str | None
+
+
+class Registered(msgspec.Struct, frozen=True):
+    """One file of the registration (the index, HEAD's log, …), kept beside the manifest by its SHA-256."""
+
+    name: str
+    sha256: str
+    mode: int
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about a snapshot that git's objects do not say. Modes are those that a checkout gives."""
+
+    format: int
+    id: str
+    lane: str
+    repository: str
+    head: str
+    branch: str | None
+    commit: str
+    tree: str
+    file_mode: int
+    directory_mode: int
+    entries: tuple[Held, ...]
+    registration: tuple[Registered, ...]
+    omitted: tuple[str, ...]
+    content: str
+
+    @property
+    def algorithm(self) -> str:
+        """Returns the hash by which the repository names its objects."""
+        return algorithm_of(self.head)
+
+
+def algorithm_of(oid: str) -> str:
+    """Returns the hash that an object id is made with."""
+    return "sha1" if len(oid) == 40 else "sha256"
+
+
+class Expected:
+    """What every path of a captured tree has to be."""
+
+    def __init__(self, manifest: Manifest, tree: dict[bytes, TreeEntry]) -> None:
+        self.manifest = manifest
+        self.held = {unpack(each.path): each for each in manifest.entries}
+        self.tree = tree
+        self.directories = parents(tree) | parents(
+            path for path, held in self.held.items() if held.kind != "absent"
+        )
+
+    def holds(self, entry: Entry) -> bool:
+        """Tells whether the entry is exactly what was captured: kind, mode and bytes."""
+        held = self.held.get(entry.path)
+        if held is not None and held.kind != "absent":
+            same = (held.kind, held.mode, held.oid) == (entry.kind, entry.mode, entry.oid)
+            return same and (entry.kind == "directory" or held.size == entry.size)
+        if entry.kind == "directory":
+            return entry.path in self.directories and entry.mode == self.manifest.directory_mode
+        return as_committed(entry, self.tree.get(entry.path), self.manifest.file_mode)
+
+    def wanted(self) -> dict[bytes, Held]:
+        """Returns every path that the tree has, directories that only lead to others aside."""
+        plain = {path: self._plain(path, each) for path, each in self.tree.items() if path not in self.held}
+        return plain | {path: held for path, held in self.held.items() if held.kind != "absent"}
+
+    def wanted_at(self, path: bytes) -> str | None:
+        """Returns the blob that belongs at a path, if one does."""
+        held, committed = self.held.get(path), self.tree.get(path)
+        if held is not None:
+            return held.oid
+        return committed.oid if committed is not None and committed.mode != GITLINK else None
+
+    def _plain(self, path: bytes, entry: TreeEntry) -> Held:
+        if entry.mode == GITLINK:
+            return Held(pack(path), "directory", self.manifest.directory_mode, 0, None)
+        if entry.mode == LINK:
+            return Held(pack(path), "link", 0o777, -1, entry.oid)
+        return Held(pack(path), "file", ordinary(entry.mode, self.manifest.file_mode), -1, entry.oid)
+
+
+GITLINK, LINK, EXECUTABLE = 0o160000, 0o120000, 0o100755
+
+
+def as_committed(entry: Entry, committed: TreeEntry | None, file_mode: int) -> bool:
+    """Tells whether an entry is what a checkout of the commit makes of the path, byte for byte."""
+    if committed is None:
+        return False
+    if committed.mode == GITLINK:
+        return entry.kind == "directory"
+    if committed.mode == LINK:
+        return entry.kind == "link" and entry.oid == committed.oid
+    mode = ordinary(committed.mode, file_mode)
+    return entry.kind == "file" and entry.oid == committed.oid and entry.mode == mode
+
+
+def ordinary(committed: int, file_mode: int) -> int:
+    """Returns the permissions that a checkout gives to a file of this mode."""
+    return file_mode | (file_mode & 0o444) >> 2 if committed == EXECUTABLE else file_mode
+
+
+def parents(paths: Iterable[bytes]) -> set[bytes]:
+    """Returns every directory that leads to one of the paths."""
+    found: set[bytes] = set()
+    for path in paths:
+        parent = os.path.dirname(path)
+        while parent and parent not in found:
+            found.add(parent)
+            parent = os.path.dirname(parent)
+    return found
+
+
+def save(directory: bytes, manifest: Manifest) -> str:
+    """Writes the manifest durably, and returns its SHA-256."""
+    data = msgspec.json.encode(manifest)
+    write_new(os.path.join(directory, b"manifest.json"), data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_of(directory: bytes) -> str:
+    """Returns the SHA-256 of the manifest that is there."""
+    return hashlib.sha256(read_file(os.path.join(directory, b"manifest.json"), LIMIT)).hexdigest()
+
+
+def load(directory: bytes, digest: str | None) -> Manifest:
+    """Reads a manifest back and compares it with its digest. Raises SnapshotDamaged."""
+    try:
+        data = read_file(os.path.join(directory, b"manifest.json"), LIMIT)
+        manifest = msgspec.json.decode(data, type=Manifest)
+    except (OSError, msgspec.DecodeError) as error:
+        raise SnapshotDamaged(f"the manifest cannot be read: {error}") from error
+    if digest is not None and hashlib.sha256(data).hexdigest() != digest:
+        raise SnapshotDamaged("the manifest is not the one that was written")
+    if manifest.format != FORMAT:
+        raise SnapshotDamaged(f"the manifest has format {manifest.format}, this program knows {FORMAT}")
+    return manifest
+
+
+def keep_file(directory: bytes, data: bytes) -> str:
+    """Keeps content in the snapshot's own files, by its SHA-256, durably."""
+    digest = hashlib.sha256(data).hexdigest()
+    files = os.path.join(directory, b"files")
+    make_directories(files)
+    path = os.path.join(files, digest.encode())
+    if not os.path.exists(path):
+        write_new(path, data)
+    return digest
+
+
+def kept_file(directory: bytes, digest: str) -> bytes:
+    """Returns content that was kept. Raises SnapshotDamaged where it is missing or another."""
+    path = os.path.join(directory, b"files", digest.encode())
+    try:
+        data = read_file(path, LIMIT)
+    except OSError as error:
+        raise SnapshotDamaged(f"a file of the snapshot cannot be read: {error}") from error
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise SnapshotDamaged(f"the file {digest} of the snapshot is damaged")
+    return data

@@ -1,0 +1,183 @@
+"""A snapshot's objects in git: written in one fast-import as raw bytes, and read back.
+
+The commit under the snapshot's ref has the tree as it was, so that `git diff HEAD <ref>` shows a person the
+change. Its parents: HEAD; a commit of the index, so that staged blobs stay reachable; and whatever only
+HEAD's reflog knows. No filter runs: fast-import takes bytes as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import trio
+
+from adapters.files.descriptors import DIRECTORY
+from adapters.files.kernel import open_beneath
+from adapters.git.door import Location
+from adapters.git.parse import parse_batch_check
+from adapters.snapshots.manifest import SnapshotDamaged
+from domain.paths import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Sequence
+
+    from adapters.git.conversation import Conversation
+    from adapters.git.door import Git
+    from adapters.git.index import Index
+    from adapters.git.parse import TreeEntry
+    from adapters.snapshots.manifest import Held
+
+PIECE = 1 << 20
+IDENTITY = b"Laneyard <laneyard@localhost> 0 +0000"  # the log knows the time and the actor
+
+
+class Moving(Exception):
+    """A file changed while it was read."""
+
+
+async def write(
+    git: Git,
+    common: bytes,
+    root: bytes,
+    ref: str,
+    head: str,
+    held: Sequence[Held],
+    staged: bytes,
+    keep: Sequence[str],
+) -> tuple[str, str]:
+    """Writes the snapshot's objects durably and its ref, and returns its commit and tree.
+
+    Raises GitFailed, Moving where a file is not as long as it was, or OSError.
+    """
+    arguments = (b"fast-import", b"--quiet", b"--force", b"--done")
+    async with git.converse(*arguments, repository=Location(common), write=True) as conversation:
+        await conversation.send(b"feature done\n" + _commit(ref, 1, b"the index", head, ()) + staged)
+        await conversation.send(_commit(ref, 2, b"the worktree", head, (b":1", *(k.encode() for k in keep))))
+        directory = os.open(root, DIRECTORY)
+        try:
+            for each in sorted(held, key=lambda item: item.kind != "absent"):
+                await _send(conversation, directory, each)
+        finally:
+            os.close(directory)
+        await conversation.send(b"\nget-mark :2\ndone\n")
+        commit = (await conversation.line()).decode("ascii")
+        await conversation.finish()
+    tree = await check(git, common, [f"{commit}^{{tree}}"])
+    if [kind for _, kind, _ in tree] != ["tree"]:
+        raise SnapshotDamaged(f"the commit {commit} that was just written is not there")
+    return commit, tree[0][0]
+
+
+def _commit(ref: str, mark: int, message: bytes, head: str, parents: Iterable[bytes]) -> bytes:
+    lines = [b"commit " + ref.encode(), b"mark :%d" % mark, b"committer " + IDENTITY]
+    lines += [b"data %d\n%s" % (len(message), message), b"from " + head.encode()]
+    lines += [b"merge " + parent for parent in parents]
+    return b"\n".join(lines) + b"\n"
+
+
+def staged_changes(index: Index, tree: dict[bytes, TreeEntry]) -> bytes:
+    """Returns what turns the commit's tree into the index's. Intent-to-add has no content yet."""
+    entries = {each.path: each for each in index.entries if each.stage == 0 and not each.intent_to_add}
+    lines = [b"D " + quote(path) for path in tree if path not in entries]
+    for path, each in entries.items():
+        known = tree.get(path)
+        if known is None or (known.mode, known.oid) != (each.mode, each.oid):
+            lines.append(b"M %o %s %s" % (each.mode, each.oid.encode(), quote(path)))
+    return b"".join(line + b"\n" for line in lines)
+
+
+async def _send(conversation: Conversation, directory: int, held: Held) -> None:
+    path = unpack(held.path)
+    if held.kind == "absent":
+        await conversation.send(b"D " + quote(path) + b"\n")
+    elif held.kind == "link":
+        target = os.readlink(path, dir_fd=directory)
+        await conversation.send(b"M 120000 inline %s\ndata %d\n%s\n" % (quote(path), len(target), target))
+    elif held.kind == "file":
+        mode = b"100755" if held.mode & 0o100 else b"100644"
+        await conversation.send(b"M %s inline %s\ndata %d\n" % (mode, quote(path), held.size))
+        await _send_file(conversation, directory, path, held.size)
+        await conversation.send(b"\n")
+
+
+async def _send_file(conversation: Conversation, directory: int, path: bytes, size: int) -> None:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = await trio.to_thread.run_sync(open_beneath, directory, path, flags)
+    try:
+        left = size
+        while left:
+            piece = await trio.to_thread.run_sync(os.read, descriptor, min(left, PIECE))
+            if not piece:
+                raise Moving(f"{os.fsdecode(path)} became shorter while it was read")
+            await conversation.send(piece)
+            left -= len(piece)
+    finally:
+        os.close(descriptor)
+
+
+def quote(path: bytes) -> bytes:
+    """Returns a path as fast-import takes it, whatever its bytes."""
+    escaped = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    return b'"' + escaped + b'"'
+
+
+async def only_in_reflog(git: Git, common: bytes, reflog: bytes, head: str) -> tuple[str, ...]:
+    """Returns the commits that HEAD's log names and that no ref and not HEAD reach."""
+    named = {word.decode("ascii") for line in reflog.splitlines() for word in line.split(b" ", 2)[:2]}
+    named = {oid for oid in named if set(oid) != {"0"} and len(oid) == len(head)} - {head}
+    if not named:
+        return ()
+    present = await check(git, common, sorted(named))
+    commits = [oid for oid, kind, _ in present if kind == "commit"]
+    if not commits:
+        return ()
+    text = "\n".join([*commits, f"^{head}", "--not", "--all"]) + "\n"
+    ran = await git.run(
+        b"rev-list", b"--no-walk=unsorted", b"--stdin", repository=Location(common), stdin=text.encode()
+    )
+    return tuple(ran.out.decode("ascii").split())
+
+
+async def check(git: Git, common: bytes, names: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Returns oid, type and size of the objects that are there, in the order of their names."""
+    if not names:
+        return []
+    text = ("\n".join(names) + "\n").encode()
+    ran = await git.run(b"cat-file", b"--batch-check", repository=Location(common), stdin=text)
+    return [each for each in parse_batch_check(ran.out) if each is not None]
+
+
+async def contents(git: Git, common: bytes, oids: Sequence[str]) -> AsyncIterator[tuple[str, bytes]]:
+    """Yields the raw bytes of blobs. Raises SnapshotDamaged where one is missing."""
+    if not oids:
+        return
+    arguments = (b"cat-file", b"--batch")
+    async with git.converse(*arguments, repository=Location(common)) as conversation:
+        for oid in oids:
+            await conversation.send(oid.encode() + b"\n")
+            words = (await conversation.line()).split(b" ")
+            if len(words) != 3 or words[1] != b"blob":
+                raise SnapshotDamaged(f"the blob {oid} is missing")
+            data = await conversation.exactly(int(words[2]))
+            await conversation.exactly(1)
+            yield oid, data
+        await conversation.finish()
+
+
+def sync_objects(common: bytes, oids: Iterable[str], ref: str) -> None:
+    """Makes the directory entries durable that git leaves to the file system."""
+    objects = os.path.join(common, b"objects")
+    directories = {os.path.join(objects, oid[:2].encode()) for oid in oids}
+    directories |= {objects, os.path.join(objects, b"pack")}
+    parent = os.path.dirname(os.path.join(common, ref.encode()))
+    while len(parent) > len(common):
+        directories.add(parent)
+        parent = os.path.dirname(parent)
+    for directory in sorted(directories):
+        if os.path.isdir(directory):
+            descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
