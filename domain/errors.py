@@ -144,6 +144,17 @@ class UnsafePath(Refusal):
 
 
 @dataclass(eq=False)
+class NotWritable(Refusal):
+    """The lane could not be made there."""
+
+    path: str
+    why: str
+    code = "read_only"
+    text = "nothing can be written to {path}: {why}."
+    remedy = "Make it writable, or use another repository."
+
+
+@dataclass(eq=False)
 class NoSuchLane(Refusal):
     """No lane has that name."""
 

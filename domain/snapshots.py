@@ -18,6 +18,8 @@ T = TypeVar("T")
 def decide(lane: Lane, command: SnapshotLane) -> tuple[Fact, ...]:
     """Returns the facts of a capture, or raises a Refusal."""
     match lane:
+        case Active(record=record) if record.kind == "primary":
+            raise WrongState("snapshotted", "the main checkout")
         case Active(place=place):
             agreed: tuple[str, ...] = ()
         case Quarantined(place=place, consent=consent):

@@ -17,6 +17,7 @@ from domain.states import (
     Quarantined,
     Reaped,
     Reaping,
+    Record,
     Returning,
     Snapshotting,
     Undoing,
@@ -32,24 +33,33 @@ VERSION = 1
 
 _KINDS = ("slug", "path", "branch")
 _Held = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # the values of each kind
+_NOTHING: _Held = ((), (), ())
 
 
 def claims(lane: Lane) -> frozenset[Key]:
     """Returns what a lane in this state holds: (repository, kind, value)."""
-    held = _held(lane)
-    if held is None or isinstance(lane, Nowhere):
-        return frozenset()
-    repository = lane.record.repository
-    return frozenset(
-        (repository, kind, value) for kind, values in zip(_KINDS, held, strict=True) for value in values
-    )
+    return frozenset(_keys(_repository(lane), _held(lane), _NOTHING))
 
 
-def _held(lane: Lane) -> _Held | None:
-    """Returns the slugs, the paths and the branch, or None of a lane that holds nothing."""
+def _repository(lane: Lane) -> str:
+    return "" if isinstance(lane, Nowhere) else lane.record.repository
+
+
+def _keys(repository: str, held: _Held, other: _Held) -> list[Key]:
+    """Returns the claims to what is held and not held in the other."""
+    return [
+        (repository, kind, value)
+        for kind, values, others in zip(_KINDS, held, other, strict=True)
+        for value in values
+        if value not in others
+    ]
+
+
+def _held(lane: Lane) -> _Held:
+    """Returns the slugs, the paths and the branch."""
     match lane:
         case Nowhere() | Failed() | Reaped():
-            return None
+            return _NOTHING
         case Snapshotting(of=of):
             return _held(of)
         case Returning(record=record, plan=plan):
@@ -85,22 +95,34 @@ def _paths(lane: Lane) -> tuple[str, ...]:
 
 def conflicts(happening: Happening, get: Get) -> tuple[Key, ...]:
     """Returns the claims that the event would make and another stream holds."""
-    if _held(happening.before) == _held(happening.after):
-        return ()
-    wanted = sorted(claims(happening.after) - claims(happening.before))
-    held = ((key, get(key)) for key in wanted)
-    return tuple(key for key, row in held if row is not None and row[-1] != happening.event.stream)
+    _, made = _difference(happening)
+    stream = happening.event.stream
+    return tuple(sorted(key for key in made if _holder(get(key)) not in (None, stream)))
 
 
 def apply(happening: Happening, get: Get) -> Iterable[Change]:
     """Returns the claims that are let go and made."""
-    if _held(happening.before) == _held(happening.after):  # most steps change no claim; sets cost more
+    gone, made = _difference(happening)
+    if not gone and not made:
         return ()
-    before, after = claims(happening.before), claims(happening.after)
     stream = happening.event.stream
-    gone = ((key, None) for key in sorted(before - after) if _holder(get(key)) == stream)
-    made = ((key, (*key, stream)) for key in sorted(after - before) if get(key) is None)
-    return (*gone, *made)
+    dropped = [(key, None) for key in gone if _holder(get(key)) == stream]
+    return (*dropped, *((key, (*key, stream)) for key in made if get(key) is None))
+
+
+def _difference(happening: Happening) -> tuple[list[Key], list[Key]]:
+    """Returns the claims that are let go, and those that are made."""
+    before, after = happening.before, happening.after
+    # Within a state claims change only with the record: most events end here.
+    if before is after or (type(before) is type(after) and _record(before) is _record(after)):
+        return [], []
+    repository = _repository(before) or _repository(after)
+    old, new = _held(before), _held(after)
+    return _keys(repository, old, new), _keys(repository, new, old)
+
+
+def _record(lane: Lane) -> Record | None:
+    return None if isinstance(lane, Nowhere) else lane.record
 
 
 def _holder(row: Row | None) -> Value:

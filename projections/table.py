@@ -1,10 +1,10 @@
 """What a projection is made of: a table, and a function from an event to the rows that change."""
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from domain.envelope import Envelope
 from domain.lane import pending
@@ -30,18 +30,19 @@ class Table(msgspec.Struct, frozen=True):
         return tuple(name for name, _ in self.columns)
 
 
-class Happening(msgspec.Struct, frozen=True, dict=True):
-    """An event together with the lane before and after it."""
+class Happening(msgspec.Struct, frozen=True):
+    """An event together with the lane before and after it; `owed` names the effect that is owed after it."""
 
     event: Envelope
     before: Lane
     after: Lane
+    owed: str | None = None
 
-    @cached_property
-    def owed(self) -> str | None:
-        """Returns the name of the effect that the lane is owed after the event."""
+    def __post_init__(self) -> None:
+        # Once for all projections: to work out what is owed costs as much as the rest of a row.
         effect = pending(self.after)
-        return None if effect is None else type(effect).__name__
+        if effect is not None:
+            force_setattr(self, "owed", type(effect).__name__)
 
 
 class Immediate(Protocol):

@@ -47,6 +47,13 @@ class Given:
         assert pending(self.lane) == effect
         return self
 
+    @property
+    def owed(self) -> Effect:
+        """Returns what is owed, which must be something."""
+        effect = pending(self.lane)
+        assert effect is not None
+        return effect
+
     def learns(self, outcome: Outcome, *facts: Fact) -> "Given":
         """Asserts what an outcome amounts to, and goes on from there."""
         assert learn(self.lane, outcome) == facts

@@ -14,7 +14,7 @@ from adapters.performer.world import EXPECTED, not_done
 from adapters.snapshots import explain as explaining
 from adapters.snapshots.manifest import SnapshotDamaged
 from domain.effects import Destroy, Destroyed, Explain, Explained, Outcome, Resisted, Unexplained
-from domain.paths import pack, unpack
+from domain.paths import display, pack, unpack
 
 if TYPE_CHECKING:
     from adapters.files.demolish import Demolition
@@ -30,9 +30,8 @@ async def explain(world: World, effect: Explain) -> Outcome:
     root, common = unpack(effect.place.path), unpack(effect.repository)
     try:
         if os.path.lexists(root) and identify(root) != effect.place.identity:
-            return Unexplained(
-                cause="identity_changed", reason=f"another directory is at {os.fsdecode(root)}"
-            )
+            reason = f"another directory is at {display(effect.place.path)}"
+            return Unexplained(cause="identity_changed", reason=reason)
         explanation = await _prepare(world, effect)
         partial = effect.basis.partial
         verdict = await explaining.explain(world.git, common, root, explanation, partial=partial)
@@ -72,9 +71,7 @@ async def destroy(world: World, effect: Destroy) -> Outcome:
 
 
 def _demolish(root: bytes, identity: Identity, explanation: Explanation) -> Demolition:
-    return demolish(
-        root, identity, explanation.algorithm, lambda entry: explanation.reason(entry) is not None
-    )
+    return demolish(root, identity, explanation.algorithm, explanation.explains)
 
 
 def _told(left: Demolition) -> Outcome:
@@ -89,7 +86,7 @@ def _told(left: Demolition) -> Outcome:
         where, why = left.failed[0]
         reason = f"{left.failed_count} entries could not be deleted, for instance {os.fsdecode(where)}: {why}"
         return Resisted(
-            reason=reason.encode("utf-8", "replace").decode(),
+            reason=reason,
             left=tuple(pack(path) for path, _ in left.failed[:NAMED]),
         )
     return Destroyed()

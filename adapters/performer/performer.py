@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from msgspec.structs import replace
+
 from adapters.performer import checkout, deletion, moving, snapshot
 from domain import effects as e
 
@@ -35,6 +37,9 @@ class GitPerformer:
     async def perform(self, effect: e.Effect) -> e.Outcome:
         """Does it, unless it is done already, and returns what a second look has seen."""
         assert isinstance(effect, Any)
+        return _legible(await self._perform(effect))
+
+    async def _perform(self, effect: Any) -> e.Outcome:
         world = self._world
         match effect:
             case e.Checkout():
@@ -63,3 +68,12 @@ class GitPerformer:
                 return await deletion.destroy(world, effect)
             case _:
                 assert_never(effect)
+
+
+def _legible(outcome: e.Outcome) -> e.Outcome:
+    """Returns the outcome as the log can keep it: git's words and file names may be any bytes."""
+    words = {name: getattr(outcome, name) for name in outcome.__struct_fields__}
+    foreign = {name: text for name, text in words.items() if isinstance(text, str) and not text.isascii()}
+    return replace(
+        outcome, **{name: text.encode("utf-8", "replace").decode() for name, text in foreign.items()}
+    )

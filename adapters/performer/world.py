@@ -55,7 +55,7 @@ class World:
 def not_done(step: str, error: Exception) -> NotDone:
     """Returns what a failed step amounts to: a stable code, the reason, and whether trying again may help."""
     code, transient = _judge(error)
-    return NotDone(step=step, code=code, reason=_words(error), transient=transient)
+    return NotDone(step=step, code=code, reason=str(error), transient=transient)
 
 
 def _judge(error: Exception) -> tuple[str, bool]:
@@ -78,10 +78,6 @@ def _judge(error: Exception) -> tuple[str, bool]:
             return _BY_ERRNO.get(error.errno or 0, "io_failed"), False
         case _:
             return "io_failed", False
-
-
-def _words(error: Exception) -> str:
-    return str(error).encode("utf-8", "replace").decode("utf-8")
 
 
 EXPECTED = (GitError, FilesError, OSError)  # what the world may answer; anything else is a bug of ours

@@ -96,7 +96,7 @@ class Explanation:
 
 
 async def prepare(
-    git: Git, snapshot_dir: bytes | None, common: bytes, admin: bytes, basis: Basis
+    git: Git, snapshot_dir: bytes | None, common: bytes, place: tuple[bytes, bytes], basis: Basis
 ) -> Explanation:
     """Reads the snapshot back, makes sure that the commit's blobs are all there, and returns the explanation.
 
@@ -112,10 +112,10 @@ async def prepare(
     there = {oid for oid, kind, _ in await objects.check(git, common, blobs) if kind == "blob"}
     missing = [oid for oid in blobs if oid not in there]
     if missing:
-        raise SnapshotDamaged(
-            f"{len(missing)} blobs of {basis.commit} are missing, for instance {missing[0]}"
-        )
-    return Explanation(Expected(manifest, tree), basis, b"gitdir: " + admin + b"\n")
+        raise SnapshotDamaged(f"{len(missing)} blobs of {basis.commit} are missing, such as {missing[0]}")
+    root, admin = place
+    pointers = (b"gitdir: %s\n" % admin, b"gitdir: %s\n" % os.path.relpath(admin, root))
+    return Explanation(Expected(manifest, tree), basis, pointers)
 
 
 def _bare(basis: Basis) -> Manifest:

@@ -11,7 +11,7 @@ import msgspec
 from adapters.store.connection import StoreError
 from domain.envelope import Actor, Envelope
 from domain.events import BY_TAG, Fact
-from domain.upcast import UnknownFact, refusal, upcast
+from domain.upcast import UPCASTERS, UnknownFact, refusal, upcast
 
 F = TypeVar("F")
 
@@ -42,6 +42,8 @@ _DECODERS = {tag: msgspec.json.Decoder(State[fact]) for tag, fact in BY_TAG.item
 _RAW = msgspec.json.Decoder(State[dict[str, object]])
 _ENCODE = msgspec.json.Encoder().encode
 
+KNOWN = frozenset({*BY_TAG, *UPCASTERS})
+
 Row = tuple[int, str, int, str, bytes]  # position, stream, version, type, state
 
 
@@ -63,7 +65,7 @@ def decode(row: Row) -> Envelope:
         state = decoder.decode(data) if decoder else _from_older(tag, data)
     except UnknownFact as error:
         raise StoreNewer(position, str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError, LookupError, TypeError) as error:  # or an upcaster stumbles
         raise StoreUnreadable(position, f"{tag}: {error}") from error
     return Envelope(
         position=position,
@@ -77,8 +79,14 @@ def decode(row: Row) -> Envelope:
     )
 
 
+def require_known(tag: str, position: int) -> None:
+    """Raises StoreNewer if this program cannot read facts with the tag."""
+    if tag not in KNOWN:
+        raise StoreNewer(position, str(refusal(tag)))
+
+
 def _from_older(tag: str, data: bytes) -> State[Fact]:
-    if "@" not in tag:
+    if tag not in KNOWN:
         raise refusal(tag)
     raw = _RAW.decode(data)
     current, shape = upcast(tag, raw.fact)

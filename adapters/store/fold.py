@@ -19,18 +19,18 @@ class Fold:
         self.lanes: dict[str, Lane] = {}
         self.position = 0
         self.rows: dict[str, dict[Key, Row]] = {table.name: {} for table in TABLES}
+        self._immediate = [(each.apply, self.rows[each.TABLE.name]) for each in IMMEDIATE]
+        self._eventual = [(each.apply, self.rows[each.TABLE.name]) for each in EVENTUAL]
 
     def take(self, event: Envelope) -> None:
         """Adds the next event."""
         before = self.lanes.get(event.stream, INITIAL)
         after = evolve(before, event.fact)
         happening = Happening(event, before, after)
-        for immediate in IMMEDIATE:
-            rows = self.rows[immediate.TABLE.name]
-            _change(rows, immediate.apply(happening, rows.get))
-        for eventual in EVENTUAL:
-            rows = self.rows[eventual.TABLE.name]
-            _change(rows, eventual.apply(event, rows.get))
+        for apply, rows in self._immediate:
+            _change(rows, apply(happening, rows.get))
+        for follow, rows in self._eventual:
+            _change(rows, follow(event, rows.get))
         self.lanes[event.stream] = after
         self.position = event.position
 
@@ -41,9 +41,9 @@ class Fold:
         return self
 
     def table(self, table: Table) -> list[Row]:
-        """Returns a projection's rows, ordered by key."""
-        rows = self.rows[table.name]
-        return [rows[key] for key in sorted(rows, key=_order)]
+        """Returns a projection's rows, ordered by key as SQLite orders them."""
+        # Keys of one table have the same types throughout, and UTF-8 keeps the order of code points.
+        return [row for _, row in sorted(self.rows[table.name].items())]
 
 
 def _change(rows: dict[Key, Row], changes: Iterable[Change]) -> None:
@@ -52,8 +52,3 @@ def _change(rows: dict[Key, Row], changes: Iterable[Change]) -> None:
             rows.pop(key, None)
         else:
             rows[key] = row
-
-
-def _order(key: Key) -> tuple[tuple[bool, object], ...]:
-    """Orders keys as SQLite does: NULL first, text by its UTF-8 bytes."""
-    return tuple((part is not None, part.encode() if isinstance(part, str) else part or 0) for part in key)

@@ -1,11 +1,79 @@
-"""Projections' tables in SQLite: their DDL, their rows one by one, and all of them at once."""
+"""Projections' tables in SQLite: their DDL, their rows as they will be, and all of their rows at once."""
 
 from collections.abc import Iterable
 from typing import cast
 
 import apsw
 
-from projections.table import Change, Get, Key, Row, Table
+from projections.table import Change, Key, Row, Table
+
+REMEMBERED = 20_000  # rows of a table kept in memory
+
+
+class Rows:
+    """A table's rows, read once and changed in memory before they are written.
+
+    A change is at first one command's (`put`), then everybody's (`keep`) or nobody's (`forget`). `write` puts
+    what is kept into the caller's transaction, and `settle` says whether that has been committed.
+    """
+
+    def __init__(self, connection: apsw.Connection, table: Table) -> None:
+        self._connection = connection
+        key = _where(table)
+        self._select = f"SELECT {', '.join(table.names)} FROM {table.name} WHERE {key}"
+        self._delete = f"DELETE FROM {table.name} WHERE {key}"
+        self._insert = _insert(table.name, table)
+        self._own: dict[Key, Row | None] = {}
+        self._kept: dict[Key, Row | None] = {}
+        self._known: dict[Key, Row | None] = {}
+
+    def get(self, key: Key) -> Row | None:
+        """Returns a row as it will be."""
+        if key in self._own:
+            return self._own[key]
+        if key in self._kept:
+            return self._kept[key]
+        if key in self._known:
+            return self._known[key]
+        row = cast("Row | None", self._connection.execute(self._select, key).fetchone())
+        self._known[key] = row
+        return row
+
+    def put(self, changes: Iterable[Change]) -> None:
+        """Changes rows for the command at hand."""
+        self._own.update(changes)
+
+    def keep(self) -> None:
+        """Makes the command's changes part of what will be written."""
+        if self._own:
+            self._kept.update(self._own)
+            self._own.clear()
+
+    def forget(self) -> None:
+        """Drops the command's changes."""
+        self._own.clear()
+
+    def write(self) -> None:
+        """Writes what is kept, within the caller's transaction."""
+        put = [row for row in self._kept.values() if row is not None]
+        if put:
+            self._connection.executemany(self._insert, put)
+        if len(put) < len(self._kept):
+            gone = [key for key, row in self._kept.items() if row is None]
+            self._connection.executemany(self._delete, gone)
+
+    def settle(self, *, committed: bool) -> None:
+        """Takes what was kept for what the table holds, or drops it."""
+        if committed:
+            self._known.update(self._kept)
+        self._kept.clear()
+        self._own.clear()
+        if len(self._known) > REMEMBERED:
+            self._known.clear()
+
+    def reread(self) -> None:
+        """Drops all that was read: somebody else has written the table."""
+        self._known.clear()
 
 
 def create(connection: apsw.Connection, table: Table, name: str | None = None) -> None:
@@ -14,25 +82,6 @@ def create(connection: apsw.Connection, table: Table, name: str | None = None) -
     key = ", ".join(table.names[: table.keys])
     rows = f"({columns}, PRIMARY KEY({key})) STRICT, WITHOUT ROWID"
     connection.execute(f"CREATE TABLE IF NOT EXISTS {name or table.name}{rows}")
-
-
-def getter(connection: apsw.Connection, table: Table) -> Get:
-    """Returns a function from a key to its row as it is now."""
-    statement = f"SELECT * FROM {table.name} WHERE {_where(table)}"
-
-    def get(key: Key) -> Row | None:
-        return connection.execute(statement, key).fetchone()
-
-    return get
-
-
-def write(connection: apsw.Connection, table: Table, changes: Iterable[Change]) -> None:
-    """Puts and drops rows."""
-    for key, row in changes:
-        if row is None:
-            connection.execute(f"DELETE FROM {table.name} WHERE {_where(table)}", key)
-        else:
-            connection.execute(_insert(table.name, table), row)
 
 
 def swap(connection: apsw.Connection, table: Table, rows: Iterable[Row]) -> None:
@@ -63,4 +112,4 @@ def _insert(name: str, table: Table) -> str:
 
 
 def _where(table: Table) -> str:
-    return " AND ".join(f"{column} IS ?" for column in table.names[: table.keys])
+    return " AND ".join(f"{column} = ?" for column in table.names[: table.keys])

@@ -1,7 +1,7 @@
 """Is the log what was once written, and are the tables what it says? Every check names what it found."""
 
 from collections.abc import Iterable, Iterator
-from typing import cast
+from contextlib import contextmanager
 
 import apsw
 import msgspec
@@ -10,8 +10,11 @@ from adapters.store import chain, log, tables, views
 from adapters.store.codec import StoreUnreadable, decode
 from adapters.store.connection import translate
 from adapters.store.fold import Fold
+from domain.envelope import Envelope
 from projections.catalogue import IMMEDIATE, TABLES
 from projections.table import Row, Table
+
+SHOWN = 5  # differences of a table that are named
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -24,16 +27,24 @@ class Finding(msgspec.Struct, frozen=True):
 
 def verify(connection: apsw.Connection, heads: Iterable[chain.Head] = ()) -> Iterator[Finding]:
     """Yields everything that is wrong with the store, from the file up to the tables."""
-    with translate():
+    with translate(), _one_moment(connection):
         yield from _integrity(connection)
         for problem in chain.walk(connection, heads):
             yield Finding("chain", problem.position, problem.why)
-        yield from _versions(connection)
-        fold = Fold()
-        unreadable = list(_decode(connection, fold))
-        yield from unreadable
-        if not unreadable:  # a fold with holes says nothing of the tables
-            yield from _tables(connection, fold)
+        yield from _Replay(connection).findings()
+
+
+@contextmanager
+def _one_moment(connection: apsw.Connection) -> Iterator[None]:
+    """Keeps out of sight what is committed meanwhile: the tables must be those of the log that is read."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN DEFERRED")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _integrity(connection: apsw.Connection) -> Iterator[Finding]:
@@ -42,47 +53,75 @@ def _integrity(connection: apsw.Connection) -> Iterator[Finding]:
             yield Finding("sqlite", 0, str(line))
 
 
-def _versions(connection: apsw.Connection) -> Iterator[Finding]:
-    for stream, count, last, position in connection.execute(_VERSIONS).fetchall():
-        message = f"{stream} has {count} events but ends at version {last}"
-        yield Finding("versions", cast("int", position), message)
+class _Replay:
+    """Reads every event, and holds each table against the log at the position that the table has come to."""
 
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._versions: dict[str, int] = {}
+        self._fold: Fold | None = Fold()  # none as soon as it has a hole: it would say nothing of the tables
+        self._due = {table: views.position(connection, table.name) for table in TABLES}
 
-def _decode(connection: apsw.Connection, fold: Fold) -> Iterator[Finding]:
-    for row in log.rows(connection):
+    def findings(self) -> Iterator[Finding]:
+        yield from self._compare(0)
+        position = 0
+        for row in log.rows(self._connection):
+            position, stream, version, *_ = row
+            yield from self._order(position, stream, version)
+            try:
+                event = decode(row)
+            except StoreUnreadable as error:
+                self._fold = None
+                yield Finding("decode", position, error.why)
+                continue
+            yield from self._take(event)
+        yield from self._ahead(position)
+
+    def _order(self, position: int, stream: str, version: int) -> Iterator[Finding]:
+        expected = self._versions.get(stream, 0) + 1
+        if version != expected:
+            yield Finding("versions", position, f"{stream} has version {version} where {expected} belongs")
+        self._versions[stream] = version
+
+    def _take(self, event: Envelope) -> Iterator[Finding]:
+        if self._fold is None:
+            return
         try:
-            fold.take(decode(row))
-        except StoreUnreadable as error:
-            yield Finding("decode", error.position, error.why)
+            self._fold.take(event)
+        except Exception as error:  # what has been tampered with may not fit what it was done to
+            self._fold = None
+            yield Finding("fold", event.position, f"{event.type} cannot be folded: {error!r}")
+        yield from self._compare(event.position)
+
+    def _compare(self, position: int) -> Iterator[Finding]:
+        if self._fold is None:
+            return
+        for table, due in self._due.items():
+            if due == position:
+                yield from _differences(self._connection, table, self._fold)
+
+    def _ahead(self, last: int) -> Iterator[Finding]:
+        """Yields what no comparison has been made of, and tables that should not be behind."""
+        for table, due in self._due.items():
+            if due > last:
+                yield Finding("tables", 0, f"{table.name} is at position {due}, beyond the log's end")
+            elif due < last and table.name in _NEVER_BEHIND:
+                yield Finding("tables", 0, f"{table.name} is at position {due}, behind the log's end")
 
 
-def _tables(connection: apsw.Connection, fold: Fold) -> Iterator[Finding]:
-    known = views.lag(connection)
-    immediate = {each.TABLE.name for each in IMMEDIATE}
-    behind = {table for table in TABLES if table.name not in immediate and _lags(known, table, fold)}
-    for table in TABLES:
-        if not tables.exists(connection, table):
-            yield Finding("tables", 0, f"the table {table.name} is missing; 'laneyard rebuild' makes it anew")
-        elif table not in behind:
-            yield from _differences(table, tables.read(connection, table), fold.table(table))
-
-
-def _lags(known: dict[str, int], table: Table, fold: Fold) -> bool:
-    """Tells whether a projection that follows behind has some way to go, which is no fault."""
-    return any(name.startswith(f"{table.name}@") and at < fold.position for name, at in known.items())
-
-
-def _differences(table: Table, found: list[Row], expected: list[Row]) -> Iterator[Finding]:
-    if found == expected:
+def _differences(connection: apsw.Connection, table: Table, fold: Fold) -> Iterator[Finding]:
+    if not tables.exists(connection, table):
+        yield Finding("tables", 0, f"the table {table.name} is missing; 'laneyard rebuild' makes it anew")
         return
-    stray = [row for row in found if row not in set(expected)]
-    absent = [row for row in expected if row not in set(found)]
-    for what, rows in (("is not what the log says", stray), ("is missing", absent)):
-        for row in rows[:5]:
-            yield Finding("tables", 0, f"{table.name} {row[: table.keys]!r} {what}")
+    found, expected = tables.read(connection, table), fold.table(table)
+    if found != expected:
+        yield from _named(table, set(found) - set(expected), "is not what the log says")
+        yield from _named(table, set(expected) - set(found), "is missing")
 
 
-_VERSIONS = """
-SELECT stream, count(*), max(version), max(position) FROM event
-GROUP BY stream HAVING count(*) <> max(version) OR min(version) <> 1
-"""
+def _named(table: Table, rows: set[Row], what: str) -> Iterator[Finding]:
+    for row in sorted(rows, key=repr)[:SHOWN]:
+        yield Finding("tables", 0, f"{table.name} {row[: table.keys]!r} {what}")
+
+
+_NEVER_BEHIND = {each.TABLE.name for each in IMMEDIATE}

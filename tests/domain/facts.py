@@ -1,4 +1,4 @@
-"""One life of one lane in literal values: every fact once, and the streams that lives are made of.
+"""One lane in literal values: where it is, what was seen of it, and every fact once.
 
 The tests that judge a value spell it out; these are for what must be there before.
 """
@@ -261,82 +261,3 @@ EXAMPLES: tuple[Fact, ...] = (
     reaping_planned,
     reaped,
 )
-
-# Whole lives ----------------------------------------------------------------------------------------------
-
-CREATED: tuple[Fact, ...] = (creation_planned, checked_out, created)
-SNAPSHOTTED = (*CREATED, snapshot_planned, snapshotted)
-LEAVING = (*SNAPSHOTTED, removal_planned)
-REMOVED = (*LEAVING, locked, moved, freed, quarantined)
-FORCED = (*SNAPSHOTTED, forced_planned, locked, moved, freed, dropped, quarantined)
-ABANDONED = (*LEAVING, locked, removal_step_failed, removal_abandoned)
-RETURNED = (*REMOVED, restore_planned, returned, rejoined, restored)
-REAPING = (*REMOVED, reaping_planned)
-REAPED = (*REAPING, explained, destroyed, reaped)
-REBUILT = (*REAPED, rebuild_planned, rebuilt, applied, rejoined, rebuilt_whole)
-IN_REVIEW = (*REAPING, unexplained)
-PUT_BACK = (*IN_REVIEW, restore_planned, returned, rejoined, restored)
-RESNAPSHOTTED = (
-    *IN_REVIEW,
-    SnapshotPlanned(snapshot="s-2", tolerant=False),
-    LaneSnapshotted(snapshot=LATER),
-)
-DISCARDED = (
-    *IN_REVIEW,
-    ReapingPlanned(
-        journal_format=1, edition=1, snapshot_id="s-1", consent=Consent(("notes.txt",), "not needed")
-    ),
-    explained,
-    destroyed,
-    reaped,
-)
-GAVE_UP = TreeResisted(path=RESTING, step="destroy", attempt=1, reason="busy", left=("mnt",), final=True)
-RESIDUAL = (*REAPING, explained, GAVE_UP)
-RETRIED = (*RESIDUAL, retried, destroyed, reaped)
-
-NOTHING_LEFT = CreationFailed(
-    step="checkout", code="git_failed", reason="no space left", left=None, branch_made=False
-)
-FAILED_AT_ONCE = (creation_planned, NOTHING_LEFT, creation_undone)
-UNDOING = (creation_planned, creation_failed)
-UNDONE = (*UNDOING, explained, destroyed, deregistered, creation_undone)
-FAILED_TO_UNLOCK = (
-    creation_planned,
-    checked_out,
-    CreationFailed(step="unlock", code="io_failed", reason="read only", left=PLACE, branch_made=True),
-    explained,
-    destroyed,
-    deregistered,
-    CreationUndone(code="io_failed", reason="read only"),
-)
-UNDOING_IN_REVIEW = (*UNDOING, unexplained)
-REBUILD_FAILED = (*REAPED, rebuild_planned, rebuilt, restore_step_failed)
-REBUILD_UNDONE = (*REBUILD_FAILED, explained, destroyed, restore_abandoned)
-REBUILD_IN_REVIEW = (*REBUILD_FAILED, unexplained)
-RETURN_ABANDONED = (*REMOVED, restore_planned, restore_abandoned)
-
-LIVES: dict[str, tuple[Fact, ...]] = {
-    "created": CREATED,
-    "adopted": (adopted,),
-    "snapshotted": SNAPSHOTTED,
-    "snapshot failed": (*CREATED, snapshot_planned, snapshot_failed),
-    "removed": REMOVED,
-    "removed by force": FORCED,
-    "removal abandoned": ABANDONED,
-    "restored from quarantine": RETURNED,
-    "restore abandoned": RETURN_ABANDONED,
-    "reaped": REAPED,
-    "restored from a snapshot": REBUILT,
-    "in review": IN_REVIEW,
-    "put back": PUT_BACK,
-    "snapshotted in review": RESNAPSHOTTED,
-    "discarded": DISCARDED,
-    "residual": RESIDUAL,
-    "retried": RETRIED,
-    "failed at once": FAILED_AT_ONCE,
-    "undone": UNDONE,
-    "failed to unlock": FAILED_TO_UNLOCK,
-    "undoing in review": UNDOING_IN_REVIEW,
-    "rebuild undone": REBUILD_UNDONE,
-    "rebuild in review": REBUILD_IN_REVIEW,
-}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapters.store.codec import Row, encode
 from adapters.store.journal import Entry
 from domain.envelope import Actor, stream_of
 from domain.events import (
@@ -151,3 +152,21 @@ def entries(lane: str) -> Iterator[Entry]:
     for n, fact in enumerate(life(lane)):
         command = f"{lane}.{n}" if "planned" in fact.TAG else None
         yield entry(lane, fact, command=command, digest=b"d", claiming=command is not None)
+
+
+def interleaved(lanes: int, width: int, prefix: str = "lane") -> Iterator[Entry]:
+    """Yields the requests of many lives, `width` of them lived at the same time."""
+    for start in range(0, lanes, width):
+        names = [f"{prefix}-{n}" for n in range(start, min(start + width, lanes))]
+        for step in zip(*(entries(name) for name in names), strict=True):
+            yield from step
+
+
+def rows(lanes: int) -> Iterator[Row]:
+    """Yields the log of as many lives, one after the other, as rows without a store."""
+    position = 0
+    for n in range(lanes):
+        for version, fact in enumerate(life(f"lane-{n}"), 1):
+            position += 1
+            state = encode(fact, NOON, ACTOR, f"cause-{n}")
+            yield position, stream_of(f"lane-{n}"), version, fact.TAG, state

@@ -1,0 +1,143 @@
+"""Settings: the only reader of the environment and of configuration files. Everybody else is given values."""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from domain.errors import Refusal
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+LIMIT = 1 << 20  # bytes of a configuration file
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_DURATION = re.compile(r"(\d+)\s*([smhdw])")
+
+
+class InvalidConfiguration(Refusal):
+    """A configuration file has a key that is unknown, or a value that does not fit."""
+
+    code = "invalid_configuration"
+    status = 500
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__()
+        self.path, self.why = path, why
+
+    @property
+    def details(self) -> dict[str, object]:
+        """Returns the file and what is wrong in it."""
+        return {"path": self.path, "why": self.why}
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.why}. The keys are described in docs/configuration.md."
+
+
+class Quarantine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How long a removed lane rests before a sweep may reap it: `90s`, `30m`, `12h`, `7d`, `2w`."""
+
+    retention: str = "7d"
+
+
+class GitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The git program, and the seconds that a reading and a writing command may take."""
+
+    program: str = "git"
+    read_timeout: float = 60.0
+    write_timeout: float = 600.0
+
+
+class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The seconds to wait for another process that uses the state directory."""
+
+    wait: float = 10.0
+
+
+class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `<state>/config.toml` may say."""
+
+    quarantine: Quarantine = Quarantine()
+    git: GitSettings = GitSettings()
+    lock: Lock = Lock()
+
+
+class RepositoryConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `<root>/.laneyard.toml` may say; it goes before the state directory's."""
+
+    quarantine: Quarantine | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the wiring needs."""
+
+    state_dir: bytes
+    environment: dict[str, str]
+    client: str
+    configuration: Configuration
+
+    @property
+    def store(self) -> bytes:
+        """Returns the path of the log."""
+        return os.path.join(self.state_dir, b"journal.db")
+
+
+def load(state_dir: str | None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Returns the settings of this process. Raises InvalidConfiguration."""
+    values = dict(os.environ if environment is None else environment)
+    directory = os.path.abspath(os.fsencode(state_dir or _default_state_dir(values)))
+    return Settings(
+        state_dir=directory,
+        environment=values,
+        client=values.get("LANEYARD_CLIENT", "laneyard"),
+        configuration=_read(os.path.join(directory, b"config.toml"), Configuration) or Configuration(),
+    )
+
+
+def repository_configuration(root: bytes) -> RepositoryConfiguration:
+    """Returns what a repository's own file says. Raises InvalidConfiguration."""
+    path = os.path.join(root, b".laneyard.toml")
+    return _read(path, RepositoryConfiguration) or RepositoryConfiguration()
+
+
+def retention(settings: Configuration, repository: RepositoryConfiguration) -> int:
+    """Returns the seconds that a removed lane of the repository rests."""
+    return seconds((repository.quarantine or settings.quarantine).retention)
+
+
+def seconds(duration: str) -> int:
+    """Returns a duration such as `7d` in seconds. Raises ValueError."""
+    found = _DURATION.fullmatch(duration.strip())
+    if found is None:
+        raise ValueError(f"{duration!r} is not a duration such as 90s, 30m, 12h, 7d or 2w")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _default_state_dir(values: Mapping[str, str]) -> str:
+    if values.get("LANEYARD_STATE_DIR"):
+        return values["LANEYARD_STATE_DIR"]
+    base = values.get("XDG_STATE_HOME") or os.path.join(
+        values.get("HOME") or os.path.expanduser("~"), ".local", "state"
+    )
+    return os.path.join(base, "laneyard")
+
+
+def _read(path: bytes, kind: type[T]) -> T | None:
+    try:
+        with open(path, "rb") as file:
+            data = tomllib.loads(file.read(LIMIT).decode("utf-8"))
+        found = msgspec.convert(data, kind)
+        _check(found)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, msgspec.ValidationError) as error:
+        raise InvalidConfiguration(os.fsdecode(path), str(error)) from error
+    return found
+
+
+def _check(found: msgspec.Struct) -> None:
+    quarantine = getattr(found, "quarantine", None)
+    if quarantine is not None:
+        seconds(quarantine.retention)

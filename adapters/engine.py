@@ -1,0 +1,149 @@
+"""The imperative shell: load, decide, append, then while something is owed: perform, learn, append.
+
+It is the only loop there is. Recovery is the same loop: `recover` drives every lane whose journal is open.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+import trio
+
+from adapters.store.journal import Entry
+from domain import lane as lanes
+from domain.envelope import Actor, lane_of, stream_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable
+
+    from adapters.store.journal import Committed, Journal
+    from domain import commands
+    from domain.effects import Effect, Outcome
+    from domain.events import Fact
+    from domain.states import Lane
+
+AT_ONCE = 8  # lanes that a recovery drives at the same time
+
+
+class Performer(Protocol):
+    """Looks before it acts, so that performing twice is performing once."""
+
+    async def perform(self, effect: Effect) -> Outcome:
+        """Does what the effect asks for and returns what a second look has seen."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks, and under which id, the cause of all that follows; with `digest` it is idempotent."""
+
+    id: str
+    actor: Actor
+    digest: bytes | None = None
+
+
+class Engine:
+    """Runs lanes."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        performer: Performer,
+        notice: Callable[[str, str], None] = lambda moment, step: None,
+    ) -> None:
+        """`notice` hears of every moment between two steps: what a crash test dies in, and progress shows."""
+        self._journal = journal
+        self._performer = performer
+        self._notice = notice
+
+    async def handle(self, lane_id: str, command: commands.Any, request: Request) -> Committed:
+        """Decides, writes down, then does; returns what the decision led to with the lane as it is now.
+
+        Raises a Refusal, after which nothing has changed, or StoreError.
+        """
+        stream = stream_of(lane_id)
+        entry = Entry(
+            stream=stream,
+            decide=lambda lane: lanes.decide(lane, command),
+            actor=request.actor,
+            cause=request.id,
+            command_id=request.id if request.digest is not None else None,
+            digest=request.digest or b"",
+            claiming=True,
+        )
+        committed = await self._append(entry, type(command).__name__)
+        async for step in self._steps(stream, committed.lane, request):
+            committed = msgspec.structs.replace(
+                committed,
+                lane=step.lane,
+                version=step.version,
+                last=step.last,
+                facts=(*committed.facts, *step.facts),
+            )
+        return committed
+
+    async def note(self, stream: str, facts: tuple[Fact, ...], request: Request) -> Committed:
+        """Appends facts that are no lane's."""
+        entry = Entry(
+            stream=stream, decide=lambda lane: facts, actor=request.actor, cause=request.id, claiming=True
+        )
+        return await self._append(entry, "note")
+
+    async def drive(self, stream: str, lane: Lane, request: Request) -> Lane:
+        """Runs a lane until it owes the world nothing. Calling it again is harmless."""
+        async for step in self._steps(stream, lane, request):
+            lane = step.lane
+        return lane
+
+    async def _steps(self, stream: str, lane: Lane, request: Request) -> AsyncIterator[Committed]:
+        while (effect := lanes.pending(lane)) is not None:
+            step = type(effect).__name__
+            self._notice("before-effect", step)
+            outcome = await self._performer.perform(effect)
+            self._notice("after-effect", step)
+            entry = Entry(
+                stream=stream,
+                decide=_learning(outcome),
+                actor=request.actor,
+                cause=request.id,
+            )
+            committed = await self._append(entry, step)
+            lane = committed.lane
+            yield committed
+
+    async def recover(self, streams: Iterable[tuple[str, Lane]], request: Request) -> dict[str, Exception]:
+        """Drives every lane whose journal is open; returns what stopped which, and none stops another."""
+        stopped: dict[str, Exception] = {}
+        limit = trio.CapacityLimiter(AT_ONCE)
+
+        async def one(stream: str, lane: Lane) -> None:
+            async with limit:
+                try:
+                    await self.drive(stream, lane, request)
+                except Exception as error:
+                    stopped[lane_of(stream) or stream] = error
+
+        async with trio.open_nursery() as nursery:
+            for stream, lane in streams:
+                nursery.start_soon(one, stream, lane)
+        return stopped
+
+    async def _append(self, entry: Entry, step: str) -> Committed:
+        """Writes down what is known, whatever happens to whoever asked for it."""
+        self._notice("before-append", step)
+        token, done = trio.lowlevel.current_trio_token(), trio.Event()
+        future = self._journal.submit(entry)
+        future.add_done_callback(lambda _: token.run_sync_soon(done.set))
+        with trio.CancelScope(shield=True):
+            await done.wait()
+        self._notice("after-append", step)
+        return future.result()
+
+
+def _learning(outcome: Outcome) -> Callable[[Lane], tuple[Fact, ...]]:
+    def learn(lane: Lane) -> tuple[Fact, ...]:
+        facts = lanes.learn(lane, outcome)
+        # Without a fact the loop would do the same again for ever.
+        assert facts, f"nothing was learnt from {type(outcome).__name__} in {type(lane).__name__}"
+        return facts
+
+    return learn

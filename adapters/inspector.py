@@ -1,0 +1,198 @@
+"""Looking at a lane: one `git status`, and files of its registration. What cannot be seen is unknown.
+
+Git is asked with the lane's own registration, after both pointers were compared: a lane whose `.git` file is
+missing would otherwise be answered for by the repository around it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TypeVar
+
+import trio
+
+from adapters.files.durable import read_file
+from adapters.files.errors import FilesError
+from adapters.files.identity import identify
+from adapters.git.door import Location
+from adapters.git.errors import GitError, RegistrationUnreadable
+from adapters.git.heads import operation_in_progress
+from adapters.git.index import IndexSurvey, survey_index
+from adapters.git.parse import Status, parse_status
+from adapters.git.registration import pointers_agree, read_registration
+from adapters.snapshots.survey import take_fingerprint
+from domain.evidence import Obstacle, Place, Seen, Unknown
+from domain.paths import pack, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from adapters.git.door import Git
+
+INDEX_LIMIT = 1 << 30
+STATUS = (
+    b"status",
+    b"--porcelain=v2",
+    b"-z",
+    b"--branch",
+    b"--no-ahead-behind",
+    b"--untracked-files=all",
+    b"--ignored=matching",
+    b"--no-renames",
+    b"--ignore-submodules=none",
+)
+# What a registration holds of a lane at rest; the index and these are part of a snapshot.
+ORDINARY = {
+    b"HEAD",
+    b"ORIG_HEAD",
+    b"FETCH_HEAD",
+    b"COMMIT_EDITMSG",
+    b"index",
+    b"logs",
+    b"refs",
+    b"commondir",
+    b"gitdir",
+    b"locked",
+}
+
+T = TypeVar("T")
+
+
+class Inspector:
+    """Builds evidence."""
+
+    def __init__(self, git: Git, clock: Callable[[], str]) -> None:
+        self._git = git
+        self._clock = clock
+
+    async def look(self, place: Place, *, omit: Sequence[str] | None = None) -> Seen:
+        """Returns what can be seen of a lane now; with `omit`, the tree's fingerprint without those paths."""
+        at = self._clock()
+        root, admin = unpack(place.path), unpack(place.admin)
+        identity = try_(lambda: identify(root))
+        apart = try_(lambda: _require_agreement(admin, root))
+        status = apart if isinstance(apart, Unknown) else await self._status(admin, root)
+        head = _head(status)
+        index = try_(lambda: _survey_index(admin, head))
+        return Seen(
+            at=at,
+            identity=identity,
+            head=head,
+            branch=_branch(status),
+            locked=try_(lambda: _lock_of(admin)),
+            changed=status if isinstance(status, Unknown) else _packed(each.path for each in status.changes),
+            untracked=status if isinstance(status, Unknown) else _packed(_plain(status.untracked)),
+            ignored=status if isinstance(status, Unknown) else _packed(status.ignored),
+            obstacles=_obstacles(status, index, root, admin),
+            fingerprint=None if omit is None else await _fingerprint(root, omit),
+        )
+
+    async def _status(self, admin: bytes, root: bytes) -> Status | Unknown:
+        try:
+            ran = await self._git.run(*STATUS, repository=Location(admin, root))
+            return parse_status(ran.out)
+        except (GitError, OSError) as error:
+            return Unknown(words(error))
+
+
+async def _fingerprint(root: bytes, omit: Sequence[str]) -> str | Unknown:
+    return await trio.to_thread.run_sync(lambda: try_(lambda: take_fingerprint(root, omit)))
+
+
+def _plain(paths: Iterable[bytes]) -> Iterable[bytes]:
+    return (path for path in paths if path[-1:] != b"/")
+
+
+def _head(status: Status | Unknown) -> str | Unknown:
+    if isinstance(status, Unknown):
+        return status
+    return status.head if status.head is not None else Unknown("HEAD is on a branch without a commit")
+
+
+def _branch(status: Status | Unknown) -> str | Unknown | None:
+    if isinstance(status, Unknown) or status.branch is None:
+        return status if isinstance(status, Unknown) else None
+    try:
+        return "refs/heads/" + status.branch.decode("utf-8")
+    except UnicodeDecodeError:
+        return Unknown("the branch's name is not UTF-8")
+
+
+def _obstacles(
+    status: Status | Unknown, index: IndexSurvey | Unknown, root: bytes, admin: bytes
+) -> tuple[Obstacle, ...] | Unknown:
+    """Returns what a snapshot cannot hold, as far as it shows without a walk of the tree."""
+    if isinstance(status, Unknown):
+        return status
+    if isinstance(index, Unknown):
+        return index
+    if not index.checksum_ok:
+        return Unknown("the index is damaged: its checksum does not match")
+    submodules = (path for path in index.submodules if os.path.lexists(os.path.join(root, path, b".git")))
+    shown = [
+        *_named("nested-repository", (path for path in status.untracked if path[-1:] == b"/")),
+        *_named("submodule", submodules),
+        *_named("hidden-flag", index.hidden),
+        *_named("conflict", index.conflicted),
+        *_named("split-index", [b"index"] if index.split else []),
+        *_named("sparse-index", [b"index"] if index.sparse else []),
+    ]
+    busy = try_(lambda: _registration_obstacles(admin))
+    return busy if isinstance(busy, Unknown) else (*shown, *busy)
+
+
+def _registration_obstacles(admin: bytes) -> tuple[Obstacle, ...]:
+    operation = operation_in_progress(admin)
+    if operation is not None:
+        return (Obstacle("operation", operation),)
+    names = sorted(set(os.listdir(admin)) - ORDINARY)
+    logs = os.path.join(admin, b"logs")
+    if os.path.isdir(logs):
+        names += [b"logs/" + name for name in sorted(os.listdir(logs)) if name != b"HEAD"]
+    names += [b"refs/" + name for name in _own_refs(os.path.join(admin, b"refs"))]
+    return tuple(_named("registration-file", names))
+
+
+def _own_refs(refs: bytes) -> list[bytes]:
+    """Returns the refs that only this worktree has; git makes the empty directory with each worktree."""
+    found = []
+    for directory, _, files in os.walk(refs, followlinks=False):
+        found += [os.path.relpath(os.path.join(directory, name), refs) for name in files]
+    return sorted(found)
+
+
+def _named(kind: str, paths: Iterable[bytes]) -> list[Obstacle]:
+    return [Obstacle(kind, pack(path.rstrip(b"/"))) for path in paths]
+
+
+def _packed(paths: Iterable[bytes]) -> tuple[str, ...]:
+    return tuple(pack(path.rstrip(b"/")) for path in paths)
+
+
+def _survey_index(admin: bytes, head: str | Unknown) -> IndexSurvey:
+    oid_bytes = len(head) // 2 if isinstance(head, str) else 20
+    return survey_index(read_file(os.path.join(admin, b"index"), INDEX_LIMIT), oid_bytes)
+
+
+def _lock_of(admin: bytes) -> str | None:
+    locked = read_registration(admin).locked
+    return None if locked is None else locked.decode("utf-8", "replace")
+
+
+def _require_agreement(admin: bytes, root: bytes) -> None:
+    why = pointers_agree(admin, root)
+    if why is not None:
+        raise RegistrationUnreadable(root, why)
+
+
+def try_(observe: Callable[[], T]) -> T | Unknown:
+    """Returns what was observed, or why it could not be."""
+    try:
+        return observe()
+    except (GitError, FilesError, OSError) as error:
+        return Unknown(words(error))
+
+
+def words(error: Exception) -> str:
+    """Returns an error as text that the log can keep."""
+    return str(error).encode("utf-8", "replace").decode()

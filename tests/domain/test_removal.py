@@ -1,0 +1,268 @@
+"""How a lane is put away: nothing moves before all is written down, and nothing is deleted."""
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from domain.commands import RemoveLane
+from domain.errors import (
+    CannotHold,
+    ChangedSinceSnapshot,
+    EditProtected,
+    EvidenceUnavailable,
+    ForeignLock,
+    IdentityChanged,
+    NoSuchSnapshot,
+    NotSnapshotted,
+    TooManyToName,
+    UnknownIgnored,
+    WrongState,
+)
+from domain.events import (
+    Fact,
+    LaneAdopted,
+    LaneSnapshotted,
+    RemovalAbandoned,
+    RemovalPlanned,
+)
+from domain.evidence import Consent, Identity, Obstacle, Place, Seen, Summary, Unknown
+from domain.lane import decide
+from domain.removal import CONSENT_LIMIT
+from tests.domain.facts import (
+    BRANCH,
+    CLEAN,
+    COMMON,
+    EDITION_LOCK,
+    HEAD,
+    HOME,
+    LANE,
+    PLACE,
+    RESTING,
+    SNAPSHOT,
+    adopted,
+    forced_planned,
+    restore_planned,
+    snapshot_planned,
+)
+from tests.domain.lives import (
+    CREATED,
+    FAILED_AT_ONCE,
+    IN_REVIEW,
+    LEAVING,
+    REAPED,
+    REAPING,
+    REMOVED,
+    RETURNED,
+    SNAPSHOTTED,
+)
+from tests.given import given
+
+SOCKET = Obstacle("socket", "cache.sock")
+
+
+def safe(seen: Seen, snapshot: str | None = "s-1", delete_branch: bool = False) -> RemoveLane:
+    return RemoveLane(resting=RESTING, seen=seen, snapshot=snapshot, delete_branch=delete_branch)
+
+
+def force(seen: Seen, snapshot: str | None = "s-1", delete_branch: bool = False) -> RemoveLane:
+    return RemoveLane(
+        resting=RESTING, seen=seen, mode="force", snapshot=snapshot, delete_branch=delete_branch
+    )
+
+
+def planned(asked: RemoveLane, *facts: Fact) -> RemovalPlanned:
+    (fact,) = decide(given(*facts).lane, asked)
+    assert isinstance(fact, RemovalPlanned)
+    return fact
+
+
+def test_a_safe_removal_writes_down_all_that_undoing_needs() -> None:
+    given(*SNAPSHOTTED).when(safe(CLEAN)).then(
+        RemovalPlanned(
+            journal_format=4,
+            edition=1,
+            mode="safe",
+            place=PLACE,
+            resting=RESTING,
+            head=HEAD,
+            branch=BRANCH,
+            snapshot_id="s-1",
+            snapshot_ref="refs/laneyard/snapshots/s-1",
+            snapshot_commit="c" * 40,
+            snapshot_tree="d" * 40,
+            provisioned_ignored=(),
+            consent=None,
+            evidence=Summary(at="2026-03-01T09:00:00Z", changed=0, untracked=0, ignored=0),
+            delete_branch=False,
+        )
+    )
+
+
+def test_a_clean_lane_needs_no_snapshot_to_rest() -> None:
+    plan = planned(safe(CLEAN, snapshot=None), *CREATED)
+    assert (plan.snapshot_id, plan.snapshot_ref, plan.snapshot_commit, plan.snapshot_tree) == (None,) * 4
+    assert (plan.mode, plan.consent) == ("safe", None)
+
+
+def test_an_adopted_lane_is_removed_like_any_other() -> None:
+    assert planned(safe(CLEAN, snapshot=None), adopted).edition == 1
+
+
+def test_a_detached_lane_has_no_branch_to_free_or_delete() -> None:
+    plan = planned(safe(replace(CLEAN, branch=None), delete_branch=True), *SNAPSHOTTED)
+    assert (plan.branch, plan.delete_branch) == (None, False)
+
+
+def test_the_head_and_branch_that_were_seen_are_the_ones_that_count() -> None:
+    seen = replace(CLEAN, head="9" * 40, branch="refs/heads/other")
+    plan = planned(safe(seen, snapshot=None), *SNAPSHOTTED)
+    assert (plan.head, plan.branch) == ("9" * 40, "refs/heads/other")
+
+
+@pytest.mark.parametrize(
+    ("facts", "state"),
+    [
+        ((), "none"),
+        (CREATED[:1], "opening"),
+        (FAILED_AT_ONCE, "failed"),
+        ((*CREATED, snapshot_planned), "snapshotting"),
+        (LEAVING, "leaving"),
+        (REMOVED, "quarantined"),
+        ((*REMOVED, restore_planned), "returning"),
+        (REAPING, "reaping"),
+        (IN_REVIEW, "needs-review"),
+        (REAPED, "reaped"),
+    ],
+)
+def test_only_an_active_lane_is_removed(facts: tuple[Fact, ...], state: str) -> None:
+    given(*facts).when(force(CLEAN)).refused(WrongState, command="removed", state=state)
+
+
+def test_the_main_checkout_is_never_removed() -> None:
+    primary = LaneAdopted(
+        lane=LANE,
+        repository=COMMON,
+        name="shop",
+        slug="shop",
+        kind="primary",
+        place=Place("/srv/shop", COMMON, Identity(64, 1001, 5)),
+        branch="refs/heads/main",
+        head=HEAD,
+    )
+    given(primary).when(force(CLEAN, snapshot=None)).refused(EditProtected, path="/srv/shop")
+
+
+@pytest.mark.parametrize(
+    "missing",
+    ["identity", "head", "branch", "locked", "changed", "untracked", "ignored", "obstacles", "fingerprint"],
+)
+@pytest.mark.parametrize("ask", [safe, force])
+def test_unknown_is_never_clean_and_force_does_not_override_it(
+    missing: str, ask: Callable[[Seen], RemoveLane]
+) -> None:
+    seen = replace(CLEAN, **{missing: Unknown("git timed out")})
+    given(*SNAPSHOTTED).when(ask(seen)).refused(EvidenceUnavailable, what=(missing,), why=("git timed out",))
+
+
+def test_every_gap_is_named() -> None:
+    seen = replace(CLEAN, head=Unknown("no HEAD"), ignored=Unknown("git timed out"))
+    given(*SNAPSHOTTED).when(safe(seen)).refused(
+        EvidenceUnavailable, what=("head", "ignored"), why=("no HEAD", "git timed out")
+    )
+
+
+@pytest.mark.parametrize("found", [Identity(64, 1002, 5), Identity(65, 1001, 5), Identity(64, 1001, None)])
+def test_another_directory_in_its_place_is_left_alone(found: Identity) -> None:
+    given(*SNAPSHOTTED).when(force(replace(CLEAN, identity=found))).refused(IdentityChanged, path=HOME)
+
+
+@pytest.mark.parametrize("reason", ["", "on a stick", "laneyard: edition 2 of another"])
+def test_a_foreign_lock_is_respected_even_by_force(reason: str) -> None:
+    given(*SNAPSHOTTED).when(force(replace(CLEAN, locked=reason))).refused(ForeignLock, reason=reason)
+
+
+def test_a_lock_that_an_abandoned_removal_of_ours_left_is_ours() -> None:
+    assert planned(safe(replace(CLEAN, locked=EDITION_LOCK)), *SNAPSHOTTED).edition == 1
+
+
+def test_a_snapshot_that_the_lane_does_not_have_is_refused() -> None:
+    given(*SNAPSHOTTED).when(safe(CLEAN, snapshot="s-9")).refused(NoSuchSnapshot, snapshot="s-9")
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [replace(CLEAN, fingerprint="f-9"), replace(CLEAN, head="9" * 40), replace(CLEAN, fingerprint=None)],
+)
+@pytest.mark.parametrize("ask", [safe, force])
+def test_a_lane_that_has_changed_since_its_snapshot_stays(
+    seen: Seen, ask: Callable[[Seen], RemoveLane]
+) -> None:
+    given(*SNAPSHOTTED).when(ask(seen)).refused(ChangedSinceSnapshot, snapshot="s-1")
+
+
+def test_work_in_no_snapshot_is_refused() -> None:
+    seen = replace(CLEAN, changed=("a.py", "b.py"), untracked=("notes.txt",))
+    given(*CREATED).when(safe(seen, snapshot=None)).refused(NotSnapshotted, changed=2, untracked=1)
+
+
+def test_a_branch_is_not_deleted_where_no_snapshot_holds_its_commits() -> None:
+    given(*CREATED).when(safe(CLEAN, snapshot=None, delete_branch=True)).refused(
+        NotSnapshotted, changed=0, untracked=0
+    )
+    assert planned(force(CLEAN, snapshot=None, delete_branch=True), *CREATED).delete_branch is False
+
+
+def test_ignored_files_are_refused_by_name() -> None:
+    seen = replace(CLEAN, ignored=(".env", "caf%E9"))
+    given(*SNAPSHOTTED).when(safe(seen)).refused(UnknownIgnored, paths=(".env", "caf\ufffd"))
+
+
+def test_what_a_snapshot_cannot_hold_is_refused_by_name() -> None:
+    given(*SNAPSHOTTED).when(safe(replace(CLEAN, obstacles=(SOCKET,)))).refused(
+        CannotHold, obstacles=("socket 'cache.sock'",)
+    )
+
+
+def test_force_records_a_consent_that_names_all_that_no_snapshot_holds() -> None:
+    seen = replace(CLEAN, changed=("a.py",), ignored=(".env",), obstacles=(SOCKET,))
+    given(*SNAPSHOTTED).when(force(seen, delete_branch=True)).then(forced_planned)
+
+
+def test_force_without_a_snapshot_consents_to_lose_the_work_itself() -> None:
+    seen = replace(CLEAN, changed=("a.py",), untracked=("notes.txt",), ignored=(".env",))
+    plan = planned(force(seen, snapshot=None), *CREATED)
+    assert plan.consent == Consent(("a.py", "notes.txt", ".env"), "remove --force")
+
+
+def test_force_consents_to_what_the_snapshot_has_omitted_and_names_nothing_twice() -> None:
+    partial = replace(SNAPSHOT, omitted=("cache.sock", "big.iso"))
+    seen = replace(CLEAN, obstacles=(SOCKET,))
+    plan = planned(force(seen), *CREATED, snapshot_planned, LaneSnapshotted(snapshot=partial))
+    assert plan.consent == Consent(("cache.sock", "big.iso"), "remove --force")
+
+
+def test_force_with_nothing_to_lose_records_no_consent() -> None:
+    plan = planned(force(replace(CLEAN, changed=("a.py",))), *SNAPSHOTTED)
+    assert (plan.mode, plan.consent) == ("force", None)
+
+
+def test_a_consent_names_at_most_ten_thousand_paths() -> None:
+    most = tuple(f"ignored/{n}" for n in range(CONSENT_LIMIT))
+    assert planned(force(replace(CLEAN, ignored=most)), *SNAPSHOTTED).consent is not None
+    given(*SNAPSHOTTED).when(force(replace(CLEAN, ignored=(*most, "one-more")))).refused(
+        TooManyToName, count=10_001, limit=10_000
+    )
+
+
+def test_the_plan_holds_the_evidence_that_it_rests_on() -> None:
+    seen = replace(CLEAN, changed=("a", "b"), untracked=("c",), ignored=("d", "e", "f"), obstacles=(SOCKET,))
+    assert planned(force(seen), *SNAPSHOTTED).evidence == Summary(
+        at="2026-03-01T09:00:00Z", changed=2, untracked=1, ignored=3, obstacles=(SOCKET,)
+    )
+
+
+def test_editions_count_up_and_an_abandoned_removal_takes_none() -> None:
+    assert planned(safe(CLEAN), *RETURNED).edition == 2
+    abandoned = RemovalAbandoned(edition=1, code="x", reason="y")
+    assert planned(safe(CLEAN), *LEAVING, abandoned).edition == 1

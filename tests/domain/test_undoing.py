@@ -1,0 +1,181 @@
+"""How what a failed creation has made is undone, or left for a person to judge."""
+
+import pytest
+
+from domain.commands import CreateLane
+from domain.effects import (
+    Deregister,
+    Deregistered,
+    Destroy,
+    Destroyed,
+    DropBranch,
+    Dropped,
+    Explain,
+    Explained,
+    NotDone,
+    Resisted,
+    Unexplained,
+)
+from domain.events import CreationFailed, CreationUndone, Fact, TreeResisted
+from domain.states import Basis, Demolition, Failed, NeedsReview, Undoing
+from tests.domain.facts import (
+    BASE,
+    BRANCH,
+    COMMON,
+    HOME,
+    LANE,
+    OPENING_LOCK,
+    PLACE,
+    checked_out,
+    creation_planned,
+    creation_undone,
+    deregistered,
+    destroyed,
+    explained,
+    retried,
+    unexplained,
+)
+from tests.domain.lives import (
+    FAILED_TO_UNLOCK,
+    UNDOING,
+    UNDONE,
+)
+from tests.given import given
+
+CREATE = CreateLane(
+    lane=LANE,
+    repository=COMMON,
+    name="Fix login",
+    slug="fix-login",
+    path=HOME,
+    branch=BRANCH,
+    base_ref="refs/heads/main",
+    base_commit=BASE,
+)
+DROP = DropBranch(repository=COMMON, branch=BRANCH, at=BASE)
+
+
+def test_what_a_failed_checkout_left_is_explained_destroyed_deregistered_and_its_branch_dropped() -> None:
+    basis = Basis(commit=BASE, partial=True)
+    failure = NotDone(
+        step="checkout", code="git_failed", reason="no space left", left=PLACE, branch_made=True
+    )
+    (
+        given(creation_planned)
+        .learns(failure, *UNDOING[1:])
+        .owes(Explain(repository=COMMON, place=PLACE, basis=basis))
+        .learns(Explained(digest="digest-1", entries=3, bytes=120), explained)
+        .owes(Destroy(repository=COMMON, place=PLACE, basis=basis, digest="digest-1"))
+        .learns(Destroyed(), destroyed)
+        .owes(Deregister(repository=COMMON, place=PLACE, reason=OPENING_LOCK))
+        .learns(Deregistered(), deregistered)
+        .owes(DROP)
+        .learns(Dropped(), CreationUndone(code="git_failed", reason="no space left"))
+        .rests("failed")
+    )
+
+
+def test_a_branch_that_was_there_before_is_left_alone() -> None:
+    failed = CreationFailed(step="checkout", code="x", reason="y", left=PLACE, branch_made=False)
+    (
+        given(creation_planned, failed, explained, destroyed)
+        .learns(Deregistered(), CreationUndone(code="x", reason="y"))
+        .rests("failed")
+    )
+
+
+def test_a_lane_that_cannot_be_unlocked_is_undone_with_its_branch() -> None:
+    given(creation_planned, checked_out).learns(
+        NotDone(step="unlock", code="io_failed", reason="read only"),
+        CreationFailed(step="unlock", code="io_failed", reason="read only", left=PLACE, branch_made=True),
+    ).owes(Explain(repository=COMMON, place=PLACE, basis=Basis(commit=BASE, partial=True)))
+    given(*FAILED_TO_UNLOCK).rests("failed")
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Dropped(kept="it has moved"),
+        NotDone(step="drop-branch", code="x", reason="it has moved"),
+        NotDone(step="git", code="timeout", reason="it has moved", transient=True),
+    ],
+)
+@pytest.mark.parametrize("steps", [4, 1])
+def test_a_branch_that_stays_behind_is_named(outcome: Dropped | NotDone, steps: int) -> None:
+    no_tree = CreationFailed(step="checkout", code="git_failed", reason="full", left=None, branch_made=True)
+    facts = (creation_planned, no_tree) if steps == 1 else UNDONE[:-1]
+    reason = "full" if steps == 1 else "no space left"
+    given(*facts).owes(DROP).learns(
+        outcome, CreationUndone(code="git_failed", reason=f"{reason}; the branch stays: it has moved")
+    ).rests("failed")
+
+
+def test_what_a_failed_checkout_cannot_explain_goes_to_review() -> None:
+    lane = (
+        given(*UNDOING)
+        .learns(
+            Unexplained(cause="changed", reason="1 entry is nowhere else", paths=("notes.txt",), count=1),
+            unexplained,
+        )
+        .rests("needs-review")
+        .lane
+    )
+    assert isinstance(lane, NeedsReview)
+    assert isinstance(lane.home, Failed)
+    assert (lane.home.code, lane.paths, lane.count) == ("git_failed", ("notes.txt",), 1)
+
+
+STEPS: list[tuple[tuple[Fact, ...], str]] = [
+    (UNDOING, "explain"),
+    ((*UNDOING, explained), "destroy"),
+    ((*UNDOING, explained, destroyed), "deregister"),
+]
+
+
+@pytest.mark.parametrize(("facts", "step"), STEPS)
+def test_each_step_of_an_undoing_is_tried_three_times_and_again_when_asked(
+    facts: tuple[Fact, ...], step: str
+) -> None:
+    lane = given(*facts)
+    owed = lane.owed
+    for attempt in (1, 2, 3):
+        lane = lane.owes(owed).learns(
+            NotDone(step=step, code="busy", reason="busy", transient=True),
+            TreeResisted(path=HOME, step=step, attempt=attempt, reason="busy", left=(), final=attempt == 3),
+        )
+    assert isinstance(lane.lane, Undoing)
+    lane.rests("opening")
+    given(*facts).learns(
+        NotDone(step=step, code="gone", reason="gone"),
+        TreeResisted(path=HOME, step=step, attempt=1, reason="gone", left=(), final=True),
+    ).rests("opening")
+
+
+def test_a_step_that_took_gives_the_next_its_own_patience() -> None:
+    twice = TreeResisted(path=HOME, step="explain", attempt=2, reason="busy", left=(), final=False)
+    given(*UNDOING, twice, explained).learns(
+        Resisted(reason="busy", left=("a",)),
+        TreeResisted(path=HOME, step="destroy", attempt=1, reason="busy", left=("a",), final=False),
+    )
+
+
+def test_an_undoing_that_gave_up_owes_again_once_retried() -> None:
+    final = TreeResisted(path=HOME, step="explain", attempt=3, reason="busy", left=(), final=True)
+    given(*UNDOING, final).rests("opening")
+    given(*UNDOING, final, retried).owes(
+        Explain(repository=COMMON, place=PLACE, basis=Basis(commit=BASE, partial=True))
+    )
+
+
+def test_an_undone_creation_ends_as_failed() -> None:
+    lane = given(*UNDONE).rests("failed").lane
+    assert isinstance(lane, Failed)
+    assert (lane.code, lane.reason) == (creation_undone.code, creation_undone.reason)
+
+
+def test_a_demolition_remembers_the_digest_before_it_destroys() -> None:
+    lane = given(*UNDOING, explained).lane
+    assert isinstance(lane, Undoing)
+    assert lane.demolition == Demolition(
+        place=PLACE, basis=Basis(commit=BASE, partial=True), digest="digest-1", entries=3, bytes=120
+    )
