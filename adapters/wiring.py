@@ -50,6 +50,22 @@ def new_request(settings: Settings, command_id: str | None = None, digest: bytes
     return Request(id=command_id or str(uuid4()), actor=actor, digest=digest)
 
 
+def git_door(settings: Settings) -> Git:
+    """Returns the door to git."""
+    chosen = settings.configuration.git
+    return Git(
+        os.fsencode(chosen.program),
+        settings.environment,
+        read_timeout=chosen.read_timeout,
+        write_timeout=chosen.write_timeout,
+    )
+
+
+def inspector(settings: Settings) -> Inspector:
+    """Returns an inspector, which only looks and needs no lock."""
+    return Inspector(git_door(settings), now)
+
+
 def own_state_dir(settings: Settings) -> OsLock:
     """Takes the state directory for this process alone. Raises StateLocked, OSError."""
     make_directories(settings.state_dir)
@@ -73,13 +89,7 @@ async def open_yard(
     """
     lock = own_state_dir(settings)
     try:
-        chosen = settings.configuration.git
-        git = Git(
-            os.fsencode(chosen.program),
-            settings.environment,
-            read_timeout=chosen.read_timeout,
-            write_timeout=chosen.write_timeout,
-        )
+        git = git_door(settings)
         journal = Journal(settings.store, now)
         try:
             performer = wrap(GitPerformer(World(git, settings.state_dir)))

@@ -291,6 +291,17 @@ class NoSuchSnapshot(Refusal):
 
 
 @dataclass(eq=False)
+class NoSuchPosition(Refusal):
+    """The log does not go so far."""
+
+    position: int
+    last: int
+    code = "no_such_position"
+    text = "there is no position {position}; the log ends at {last}."
+    status = 404
+
+
+@dataclass(eq=False)
 class TooManyToName(Refusal):
     """A consent must name what may be lost, and this is too much to name."""
 

@@ -19,7 +19,7 @@ VERSION = 1
 def apply(event: Envelope, get: Get) -> Iterable[Change]:
     """Returns the event's row."""
     row = (event.position, lane_of(event.stream), event.time, sentence(event.fact))
-    yield (event.position,), row
+    return (((event.position,), row),)
 
 
 def sentence(fact: e.Fact) -> str:

@@ -30,7 +30,8 @@ VERSION = 1
 def apply(event: Envelope, get: Get) -> Iterable[Change]:
     """Returns the snapshot's row."""
     if not isinstance(event.fact, LaneSnapshotted):
-        return
+        return ()
     taken = event.fact.snapshot
     row = (taken.id, lane_of(event.stream), taken.ref, taken.commit, taken.tree, taken.head, taken.branch)
-    yield (taken.id,), (*row, taken.entries, taken.bytes, len(taken.omitted), event.time, event.position)
+    rest = (taken.entries, taken.bytes, len(taken.omitted), event.time, event.position)
+    return (((taken.id,), (*row, *rest)),)

@@ -178,8 +178,7 @@ class Committer:
             if taken:
                 raise self._taken(taken[0])
         for apply, rows in self._projections:
-            changes = apply(happening, rows.get)
-            if changes:
+            if changes := apply(happening, rows.get):
                 rows.put(changes)
 
     def _taken(self, key: Key) -> ClaimTaken:

@@ -110,6 +110,11 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
             raise
 
 
+def sqlite_version() -> str:
+    """Returns the version of SQLite."""
+    return apsw.sqlite_lib_version()
+
+
 def initialise(connection: apsw.Connection) -> None:
     """Creates the event and tracking tables unless they are there, in the caller's transaction or its own."""
     with translate():

@@ -28,9 +28,11 @@ class Fold:
         after = evolve(before, event.fact)
         happening = Happening(event, before, after)
         for apply, rows in self._immediate:
-            _change(rows, apply(happening, rows.get))
+            if changes := apply(happening, rows.get):
+                _change(rows, changes)
         for follow, rows in self._eventual:
-            _change(rows, follow(event, rows.get))
+            if changes := follow(event, rows.get):
+                _change(rows, changes)
         self.lanes[event.stream] = after
         self.position = event.position
 

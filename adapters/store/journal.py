@@ -17,21 +17,22 @@ from adapters.store import views
 from adapters.store.commit import Answer, ClaimTaken, Committed, Committer, Entry
 from adapters.store.connection import StoreError, connect, transaction
 
-__all__ = ["ClaimTaken", "Committed", "Entry", "Journal"]
+__all__ = ["ClaimTaken", "Committed", "Entry", "Journal", "Promise"]
 
 BATCH = 256  # commands to a transaction: bounds the wait of the first one
 
 
-class _Promise(Future[Committed]):
+class Promise(Future[Committed]):
     """An answer to come. What is queued may be in a transaction already, so it is never taken back."""
 
     def cancel(self) -> bool:
+        """Returns False."""
         return False
 
 
 class _Waiting(msgspec.Struct, frozen=True):
     entry: Entry
-    promise: _Promise
+    promise: Promise
 
 
 class _Chore(msgspec.Struct, frozen=True):
@@ -63,13 +64,13 @@ class Journal:
         self._thread = Thread(target=self._run, name="journal", daemon=True)
         self._thread.start()
 
-    def submit(self, entry: Entry) -> Future[Committed]:
+    def submit(self, entry: Entry) -> Promise:
         """Queues a request; the future is done when it is durable or refused, and cannot be cancelled.
 
         The future raises a Refusal of the decision, ClaimTaken, CommandReused, or StoreError.
         Raises StoreError at once when the journal is closed.
         """
-        promise = _Promise()
+        promise = Promise()
         self._put(_Waiting(entry, promise))
         return promise
 

@@ -14,6 +14,7 @@ from adapters.git.parse import parse_batch_check
 from adapters.repositories import MANAGED
 from adapters.store.journal import ClaimTaken
 from adapters.yard.yard import Done, ended, find_lane
+from domain import lane as lanes
 from domain.commands import CreateLane
 from domain.errors import (
     BranchExists,
@@ -72,6 +73,8 @@ async def create(yard: Yard, repository: Repository, wish: Wish, request: Reques
                 continue
             _refuse_branch(repository, ref, existing)
         command = _command(repository, wish, chosen, ref, base, parent)
+        lanes.decide(lanes.INITIAL, command)  # what it refuses, it refuses before the repository is noted
+        await yard.register(repository, request)
         try:
             committed = await yard.engine.handle(command.lane, command, request)
         except ClaimTaken as error:

@@ -55,20 +55,22 @@ class Yard:
         self.inspector = inspector
         self.git = git
 
-    async def repository(self, path: bytes, request: Request) -> Repository:
-        """Returns the repository around a path, and takes it and its main checkout under our care."""
+    async def repository(self, path: bytes) -> Repository:
+        """Returns the repository around a path. Raises NotARepository."""
         found = repositories.find(path)
         known = known_repository(self.reader, found.common_dir)
-        if known is not None:
-            return known
-        repository = await repositories.describe(self.git, found)
+        return known or await repositories.describe(self.git, found)
+
+    async def register(self, repository: Repository, request: Request) -> None:
+        """Takes a repository and its main checkout under our care, unless they are already."""
+        if known_repository(self.reader, repository.common) is not None:
+            return
         fact = RepositoryRegistered(
             common=repository.key, root=pack(repository.root), object_format=repository.object_format
         )
         await self.engine.note(repository.stream, (fact,), request)
         if repository.root != repository.common:
             await self._adopt_primary(repository, request)
-        return repository
 
     async def _adopt_primary(self, repository: Repository, request: Request) -> None:
         lane_id, root = str(uuid4()), repository.root

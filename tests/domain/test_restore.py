@@ -16,13 +16,8 @@ from domain.errors import NoSuchEdition, WrongState
 from domain.events import (
     BranchRejoined,
     Fact,
-    LaneQuarantined,
-    LaneReaped,
     LaneRestored,
-    LaneSnapshotted,
-    ReapingPlanned,
     RestorePlanned,
-    SnapshotPlanned,
     WorktreeReturned,
 )
 from domain.evidence import Identity, Place
@@ -34,16 +29,10 @@ from tests.domain.facts import (
     EDITION_LOCK,
     HEAD,
     HOME,
-    LATER,
     PLACE,
     RESTING_PLACE,
-    destroyed,
     explained,
-    freed,
-    locked,
-    moved,
     rejoined,
-    removal_planned,
     restore_planned,
     returned,
     unexplained,
@@ -51,30 +40,11 @@ from tests.domain.facts import (
 from tests.domain.lives import (
     IN_REVIEW,
     REAPING,
-    REBUILT,
     REMOVED,
 )
 from tests.given import given
 
 BACK = RestoreLane(slug="fix-login", path=HOME)
-SECOND = replace(removal_planned, edition=2, snapshot_id="s-2")
-REMOVED_AGAIN: tuple[Fact, ...] = (
-    SnapshotPlanned(snapshot="s-2", tolerant=False),
-    LaneSnapshotted(snapshot=LATER),
-    SECOND,
-    locked,
-    moved,
-    freed,
-    LaneQuarantined(edition=2, path="/srv/shop/.laneyard/quarantine/fix-login-2"),
-)
-REAPED_TWICE = (
-    *REBUILT,
-    *REMOVED_AGAIN,
-    ReapingPlanned(journal_format=1, edition=2, snapshot_id="s-2", consent=None),
-    explained,
-    destroyed,
-    LaneReaped(edition=2, snapshot_id="s-2", entries=3, bytes=120, digest="digest-1"),
-)
 
 
 @pytest.mark.parametrize("edition", [None, 1])

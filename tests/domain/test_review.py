@@ -59,7 +59,6 @@ from tests.domain.lives import (
 )
 from tests.given import given
 
-BASIS = Basis(commit=HEAD, snapshot=SNAPSHOT)
 UNHELD: tuple[Fact, ...] = (
     *CREATED,
     replace(removal_planned, snapshot_id=None, snapshot_ref=None, snapshot_commit=None, snapshot_tree=None),

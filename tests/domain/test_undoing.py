@@ -2,7 +2,6 @@
 
 import pytest
 
-from domain.commands import CreateLane
 from domain.effects import (
     Deregister,
     Deregistered,
@@ -23,7 +22,6 @@ from tests.domain.facts import (
     BRANCH,
     COMMON,
     HOME,
-    LANE,
     OPENING_LOCK,
     PLACE,
     checked_out,
@@ -42,16 +40,6 @@ from tests.domain.lives import (
 )
 from tests.given import given
 
-CREATE = CreateLane(
-    lane=LANE,
-    repository=COMMON,
-    name="Fix login",
-    slug="fix-login",
-    path=HOME,
-    branch=BRANCH,
-    base_ref="refs/heads/main",
-    base_commit=BASE,
-)
 DROP = DropBranch(repository=COMMON, branch=BRANCH, at=BASE)
 
 

@@ -1,0 +1,273 @@
+"""The commands that change something: they run the engine, under the state directory's lock."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import trio
+
+from adapters import config, repositories
+from adapters.cli import DONE, REFUSED, UNFINISHED, shapes
+from adapters.cli.failures import tell
+from adapters.cli.output import progress, say
+from adapters.wiring import new_request, open_yard
+from adapters.yard import create, ending, putting_away
+from adapters.yard.yard import Done, find_lane, known_repository
+from domain.errors import NotARepository, WrongState
+from domain.paths import display, pack, unpack
+from domain.states import Active, NeedsReview, Quarantined, Reaped, name
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Awaitable, Callable
+
+    from adapters.engine import Request
+    from adapters.repositories import Repository
+    from adapters.store.reader import Record
+    from adapters.yard.yard import Yard
+    from domain.events import Mode
+
+    Work = Callable[[Yard, Request], Awaitable[int]]
+
+
+def engine(arguments: Namespace, work: Work) -> int:
+    """Opens the yard, tells what could not be driven on, and runs the work in it."""
+    settings = config.load(arguments.state_dir)
+
+    async def session() -> int:
+        with progress(arguments.json) as notice:
+            async with open_yard(settings, notice=notice) as (yard, stopped):
+                for lane, error in stopped.items():
+                    message = f"lane {lane} could not be driven on: {error}"
+                    tell(arguments, "not_recovered", message, {"lane": lane}, UNFINISHED)
+                return await work(yard, new_request(settings))
+
+    return trio.run(session)
+
+
+def here(arguments: Namespace) -> bytes:
+    """Returns the path by which the repository is meant."""
+    return os.fsencode(arguments.repository) if arguments.repository is not None else os.getcwdb()
+
+
+def scope(arguments: Namespace) -> str | None:
+    """Returns the key of the repository that is meant, or None if that could be any."""
+    try:
+        return pack(repositories.find(here(arguments)).common_dir)
+    except NotARepository:
+        if arguments.repository is not None:
+            raise
+        return None
+
+
+def _lane(yard: Yard, arguments: Namespace) -> tuple[Record, Repository]:
+    row = find_lane(yard.reader.lanes(), scope(arguments), arguments.lane)
+    repository = known_repository(yard.reader, unpack(str(row["repository"])))
+    assert repository is not None
+    return row, repository
+
+
+def _answer(yard: Yard, arguments: Namespace, done: Done, sentence: str) -> int:
+    """Prints what has become of the lane, and returns the exit code."""
+    row = next(row for row in yard.reader.lanes() if row["id"] == done.lane_id)
+    unfinished = isinstance(done.lane, NeedsReview) or row["owed"] is not None
+    unfinished = unfinished or (done.problem is not None and done.problem[0] == "residual")
+    if done.problem is not None:
+        code, reason = done.problem
+        details: dict[str, object] = {"lane": row["id"], "state": row["state"]}
+        message = _problem(str(row["slug"]), str(row["state"]), reason)
+        return tell(arguments, code, message, details, UNFINISHED if unfinished else REFUSED)
+    if arguments.json:
+        say(shapes.encoded(shapes.lane(row) | {"warnings": list(done.warnings)}))
+    else:
+        say(sentence)
+        for warning in done.warnings:
+            say(f"note: {warning}")
+    warned = isinstance(done.lane, Quarantined) and bool(done.warnings)
+    return UNFINISHED if unfinished or warned else DONE
+
+
+def _problem(slug: str, state: str, reason: str) -> str:
+    ends = {
+        "needs-review": f"Nothing more was deleted; 'laneyard review {slug}' shows the ways out.",
+        "reaping": "What is left is tried again by 'laneyard sweep --apply'.",
+        "failed": "Everything was undone; no worktree, branch or directory is left.",
+    }
+    return f"{reason}. {ends.get(state, f'The lane is {state}, as it was before.')}"
+
+
+def run_create(arguments: Namespace) -> int:
+    """Makes a lane and prints its path."""
+
+    async def work(yard: Yard, request: Request) -> int:
+        repository = await yard.repository(here(arguments))
+        wish = create.Wish(
+            name=arguments.name,
+            base=arguments.base,
+            parent=arguments.parent,
+            branch=arguments.branch,
+            owner=arguments.owner,
+        )
+        done = await create.create(yard, repository, wish, request)
+        place = getattr(done.lane, "place", None)
+        return _answer(yard, arguments, done, display(place.path) if place else "")
+
+    return engine(arguments, work)
+
+
+def run_snapshot(arguments: Namespace) -> int:
+    """Captures a lane."""
+
+    async def work(yard: Yard, request: Request) -> int:
+        row, _ = _lane(yard, arguments)
+        done = await putting_away.snapshot(yard, row, request)
+        assert isinstance(done.lane, Active | Quarantined | NeedsReview)
+        taken = done.lane.record.snapshots[-1]
+        size = f"{taken.entries} entries, {taken.bytes} bytes"
+        return _answer(yard, arguments, done, f"snapshot {taken.id} of {row['slug']}: {size}, verified")
+
+    return engine(arguments, work)
+
+
+def run_remove(arguments: Namespace) -> int:
+    """Puts a lane into quarantine, and reaps it if asked to."""
+
+    async def work(yard: Yard, request: Request) -> int:
+        row, repository = _lane(yard, arguments)
+        mode: Mode = "force" if arguments.force else "safe"
+        done = await putting_away.remove(
+            yard, repository, row, request, mode=mode, delete_branch=arguments.delete_branch
+        )
+        if arguments.reap and isinstance(done.lane, Quarantined):
+            row, _ = _lane(yard, arguments)
+            done = await ending.reap(yard, row, request)
+            return _answer(yard, arguments, done, _reaped(str(row["slug"]), done))
+        edition = getattr(done.lane, "record", None)
+        number = edition.edition if edition is not None else 0
+        slug = row["slug"]
+        sentence = f"{slug} is in quarantine as edition {number}. Bring it back with: laneyard restore {slug}"
+        return _answer(yard, arguments, done, sentence)
+
+    return engine(arguments, work)
+
+
+def _reaped(slug: str, done: Done) -> str:
+    if not isinstance(done.lane, Reaped):
+        return f"{slug} is {name(done.lane)}"
+    edition = done.lane.record.editions[-1]
+    return (
+        f"{slug} is reaped; snapshot {str(edition.snapshot_id)[:8]} has what it held. "
+        f"Bring it back with: laneyard restore {slug}"
+    )
+
+
+def run_restore(arguments: Namespace) -> int:
+    """Brings a lane back."""
+
+    async def work(yard: Yard, request: Request) -> int:
+        row, repository = _lane(yard, arguments)
+        done = await ending.restore(
+            yard, repository, row, request, edition=arguments.edition, snapshot=arguments.snapshot
+        )
+        place = getattr(done.lane, "place", None)
+        where = display(place.path) if place else ""
+        return _answer(yard, arguments, done, f"{row['slug']} is back at {where}")
+
+    return engine(arguments, work)
+
+
+def run_reap(arguments: Namespace) -> int:
+    """Deletes a quarantined lane."""
+
+    async def work(yard: Yard, request: Request) -> int:
+        row, _ = _lane(yard, arguments)
+        done = await ending.reap(yard, row, request)
+        return _answer(yard, arguments, done, _reaped(str(row["slug"]), done))
+
+    return engine(arguments, work)
+
+
+def run_review(arguments: Namespace) -> int:
+    """Shows what a lane waits for, or takes one of the ways out."""
+
+    async def work(yard: Yard, request: Request) -> int:
+        row, repository = _lane(yard, arguments)
+        if arguments.put_back:
+            done = await ending.restore(yard, repository, row, request)
+            return _answer(yard, arguments, done, f"{row['slug']} is back")
+        if arguments.resnapshot:
+            done = await ending.resnapshot(yard, row, request)
+            return _answer(yard, arguments, done, _reaped(str(row["slug"]), done))
+        if arguments.discard:
+            done = await ending.discard(yard, row, request)
+            return _answer(yard, arguments, done, f"{row['slug']} is discarded")
+        return _show_review(yard, arguments, row)
+
+    return engine(arguments, work)
+
+
+def _show_review(yard: Yard, arguments: Namespace, row: Record) -> int:
+    lane, _ = yard.reader.lane(str(row["id"]))
+    if not isinstance(lane, NeedsReview):
+        raise WrongState("reviewed", name(lane))
+    exits = (
+        ["--put-back", "--resnapshot", "--discard"] if isinstance(lane.home, Quarantined) else ["--discard"]
+    )
+    if arguments.json:
+        shape = {"cause": lane.cause, "reason": lane.reason, "paths": lane.paths, "count": lane.count}
+        say(shapes.encoded(shapes.lane(row) | shape | {"exits": exits}))
+        return DONE
+    say(f"{row['slug']}: {lane.reason} ({lane.cause})")
+    for path in lane.paths[:20]:
+        say(f"  {display(path)!r}")
+    if lane.count > 20:
+        say(f"  and {lane.count - 20} more")
+    say(f"ways out: laneyard review {row['slug']} {' | '.join(exits)}")
+    return DONE
+
+
+def run_sweep(arguments: Namespace) -> int:
+    """Shows what is due, or does it."""
+
+    async def work(yard: Yard, request: Request) -> int:
+        if not arguments.apply:
+            return _show_candidates(arguments, ending.candidates(yard))
+        return _show_swept(arguments, await ending.sweep(yard, request))
+
+    return engine(arguments, work)
+
+
+def _show_candidates(arguments: Namespace, found: list[ending.Candidate]) -> int:
+    if arguments.json:
+        shape = [
+            {"lane": each.row["id"], "slug": each.row["slug"], "action": each.action, "until": each.until}
+            | {"reason": each.reason}
+            for each in found
+        ]
+        say(shapes.encoded(shape))
+        return DONE
+    for each in found:
+        due = {"reap": "would be reaped", "retry": "would be tried again"}.get(each.action)
+        say(f"{each.row['slug']}: {due or f'rests until {each.until}'} ({each.reason})")
+    if not found:
+        say("nothing to sweep")
+    return DONE
+
+
+def _show_swept(arguments: Namespace, swept: list[ending.Swept]) -> int:
+    troubled = False
+    shapes_ = []
+    for each in swept:
+        problem = each.refused or (each.done.problem if each.done else None)
+        troubled = troubled or problem is not None
+        state = name(each.done.lane) if each.done else str(each.candidate.row["state"])
+        slug = each.candidate.row["slug"]
+        shapes_.append({"lane": each.candidate.row["id"], "slug": slug, "state": state, "problem": problem})
+        if not arguments.json:
+            say(f"{slug}: {state}" + (f" ({problem[1]}) [{problem[0]}]" if problem else ""))
+    if arguments.json:
+        say(shapes.encoded(shapes_))
+    elif not swept:
+        say("nothing was due")
+    return UNFINISHED if troubled else DONE

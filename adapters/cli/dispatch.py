@@ -1,0 +1,34 @@
+"""Which command is run by what."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+COMMANDS = {
+    "create": "changing",
+    "snapshot": "changing",
+    "remove": "changing",
+    "restore": "changing",
+    "reap": "changing",
+    "sweep": "changing",
+    "review": "changing",
+    "list": "reading",
+    "show": "reading",
+    "log": "reading",
+    "diff": "reading",
+    "verify": "upkeep",
+    "rebuild": "upkeep",
+    "doctor": "upkeep",
+    "demo": "demo",
+}
+
+
+def run(arguments: Namespace) -> int:
+    """Runs the command and returns its exit code."""
+    module = import_module(f"adapters.cli.{COMMANDS[arguments.command]}")
+    code: int = getattr(module, f"run_{arguments.command}")(arguments)
+    return code

@@ -1,0 +1,291 @@
+"""The commands that only read. They need no lock; `list` and `show` first drive on what was interrupted."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from adapters import config
+from adapters.cli import DONE, shapes
+from adapters.cli.changing import engine, scope
+from adapters.cli.output import legible, say, table
+from adapters.store.connection import StoreMissing
+from adapters.store.reader import Reader, records
+from adapters.yard.yard import GONE, find_lane, now
+from domain.envelope import lane_of, stream_of
+from domain.errors import NoSuchLane, NoSuchPosition
+from domain.naming import short_branch
+from domain.paths import display
+from domain.states import Active, NeedsReview, Nowhere, Quarantined
+from projections import lanes as lanes_table
+from projections.history import sentence
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from adapters.engine import Request
+    from adapters.store.reader import Record
+    from adapters.yard.yard import Yard
+    from domain.envelope import Envelope
+    from domain.evidence import Snapshot
+    from domain.states import Lane
+
+FOLLOWED = 500  # events printed before the stream is looked at again
+
+
+def open_reader(arguments: Namespace) -> Reader | None:
+    """Returns a reader, or None where nothing has been recorded yet."""
+    try:
+        return Reader(config.load(arguments.state_dir).store)
+    except StoreMissing:
+        return None
+
+
+def _drive_on(arguments: Namespace) -> None:
+    """Finishes what was interrupted, if anything was: opening the yard does it."""
+    reader = open_reader(arguments)
+    if reader is None:
+        return
+    with reader:
+        owed = reader.open_journals()
+    if owed:
+
+        async def nothing(yard: Yard, request: Request) -> int:
+            return DONE
+
+        engine(arguments, nothing)
+
+
+def run_list(arguments: Namespace) -> int:
+    """Prints the lanes, now or as of a position."""
+    if arguments.at is None:
+        _drive_on(arguments)
+    key = scope(arguments)
+    rows = _rows(arguments)
+    rows = [row for row in rows if key is None or row["repository"] == key]
+    if not arguments.all:
+        rows = [row for row in rows if row["state"] not in GONE]
+    if arguments.json:
+        at = now()
+        current = arguments.at is None
+        say(shapes.encoded([shapes.lane(row, shapes.presence(row, at) if current else {}) for row in rows]))
+        return DONE
+    if not rows:
+        say("no lanes; 'laneyard create NAME' makes one")
+        return DONE
+    table(
+        ("LANE", "STATE", "BRANCH", "HEAD", "EDITION", "PATH"),
+        [_cells(row) for row in sorted(rows, key=lambda row: int(row["position"] or 0))],
+    )
+    return DONE
+
+
+def _rows(arguments: Namespace) -> list[Record]:
+    reader = open_reader(arguments)
+    if reader is None:
+        return []
+    with reader:
+        if arguments.at is None:
+            return reader.lanes()
+        _require_position(reader, arguments.at)
+        return records(lanes_table.TABLE, reader.fold(arguments.at).table(lanes_table.TABLE))
+
+
+def _require_position(reader: Reader, position: int) -> None:
+    last = reader.head().position
+    if not 0 <= position <= last:
+        raise NoSuchPosition(position, last)
+
+
+def _cells(row: Record) -> tuple[object, ...]:
+    branch = short_branch(str(row["branch"])) if row["branch"] else "-"
+    head = str(row["head"])[:12] if row["head"] else "-"
+    path = display(str(row["path"])) if row["path"] else "-"
+    return row["slug"], row["state"], branch, head, row["edition"] or "-", path
+
+
+def run_show(arguments: Namespace) -> int:
+    """Prints everything about a lane: its row, what is seen of it now, snapshots, and the next step."""
+    _drive_on(arguments)
+    reader = open_reader(arguments)
+    if reader is None:
+        raise NoSuchLane(arguments.lane)
+    with reader:
+        row = find_lane(reader.lanes(), scope(arguments), arguments.lane)
+        lane, _ = reader.lane(str(row["id"]))
+    observed = _look(arguments, lane)
+    shape = shapes.lane(row, observed) | {
+        "since": row["since"],
+        "owed": row["owed"],
+        "snapshots": [_snapshot(each) for each in getattr(getattr(lane, "record", None), "snapshots", ())],
+        "next": _next(lane, str(row["slug"])),
+    }
+    if arguments.json:
+        say(shapes.encoded(shape))
+    else:
+        _print_lane(shape)
+    return DONE
+
+
+def _snapshot(taken: Snapshot) -> dict[str, Any]:
+    return {
+        "id": taken.id,
+        "ref": taken.ref,
+        "commit": taken.commit,
+        "entries": taken.entries,
+        "bytes": taken.bytes,
+        "omitted": list(taken.omitted),
+    }
+
+
+def _look(arguments: Namespace, lane: Lane) -> dict[str, Any]:
+    """Returns what an inspector sees of the lane, if it has a tree of ours to look at."""
+    if isinstance(lane, Active) and lane.record.kind == "primary":
+        return {}
+    match lane:
+        case Active(place=place) | Quarantined(place=place):
+            looked = place
+        case NeedsReview(demolition=doomed):
+            looked = doomed.place
+        case _:
+            return {}
+    import trio
+
+    from adapters.wiring import inspector
+
+    return shapes.observations(trio.run(inspector(config.load(arguments.state_dir)).look, looked))
+
+
+def _next(lane: Lane, slug: str) -> str:
+    match lane:
+        case Active(record=record) if record.kind == "primary":
+            return "nothing: the main checkout is never removed"
+        case Active():
+            return f"laneyard remove {slug}"
+        case Quarantined():
+            return f"laneyard restore {slug}, or laneyard reap {slug}"
+        case NeedsReview():
+            return f"laneyard review {slug}"
+        case Nowhere():
+            return "nothing"
+        case _ if hasattr(lane, "record") and lane.record.snapshots:
+            return f"laneyard restore {slug}"
+        case _:
+            return "nothing"
+
+
+def _print_lane(shape: dict[str, Any]) -> None:
+    say(f"{shape['slug']}  {shape['state']}")
+    plain = ("id", "name", "kind", "path", "branch", "head", "base_ref", "base_commit", "parent", "owner")
+    for field in (*plain, "edition", "created_at", "since", "owed"):
+        if shape[field] not in (None, 0):
+            say(f"  {field.replace('_', ' '):<12} {legible(str(shape[field]))}")
+    for field, value in shape.items():
+        if isinstance(value, dict):
+            say(f"  {field.replace('_', ' '):<12} {legible(_observed(value))}")
+    for taken in shape["snapshots"]:
+        size = f"{taken['entries']} entries, {taken['bytes']} bytes"
+        say(f"  {'snapshot':<12} {taken['id']}  {size}")
+    say(f"  {'next':<12} {shape['next']}")
+
+
+def _observed(value: dict[str, Any]) -> str:
+    if "unknown" in value:
+        return f"unknown: {value['unknown']}"
+    seen = value["value"]
+    if isinstance(seen, list):
+        named = ", ".join(str(each.get("kind") if isinstance(each, dict) else each) for each in seen[:5])
+        return f"{len(seen)}" + (f" ({named}{', …' if len(seen) > 5 else ''})" if seen else "")
+    return "none" if seen is None else str(seen)
+
+
+def run_log(arguments: Namespace) -> int:
+    """Prints the audit log, and with `--follow` goes on with what comes."""
+    reader = open_reader(arguments)
+    if reader is None:
+        if arguments.lane is not None:
+            raise NoSuchLane(arguments.lane)
+        return DONE
+    with reader:
+        stream = _stream(arguments, reader)
+        slugs = {str(row["id"]): str(row["slug"]) for row in reader.lanes()}
+        position = _print_events(arguments, reader, stream, arguments.after, slugs)
+        if arguments.follow:
+            _follow(arguments, reader, stream, position, slugs)
+    return DONE
+
+
+def _stream(arguments: Namespace, reader: Reader) -> str | None:
+    if arguments.lane is None:
+        return None
+    return stream_of(str(find_lane(reader.lanes(), scope(arguments), arguments.lane)["id"]))
+
+
+def _print_events(
+    arguments: Namespace, reader: Reader, stream: str | None, after: int, slugs: dict[str, str]
+) -> int:
+    for event in reader.events(after=after, stream=stream):
+        after = event.position
+        if arguments.type is None or fnmatchcase(event.type, arguments.type):
+            say(shapes.encoded(shapes.event(event)) if arguments.json else _line(event, slugs))
+    return after
+
+
+def _line(event: Envelope, slugs: dict[str, str]) -> str:
+    lane = lane_of(event.stream)
+    who = slugs.get(lane, lane[:8]) if lane else "-"
+    time = event.time[:19].replace("T", " ")
+    words = legible(sentence(event.fact))
+    return f"{event.position:>5}  {time}  {who:<16} {event.type:<24} {words}"
+
+
+def _follow(
+    arguments: Namespace, reader: Reader, stream: str | None, position: int, slugs: dict[str, str]
+) -> None:
+    import sys
+
+    from adapters.watcher import hints
+
+    seen = -1
+    for _ in hints(config.load(arguments.state_dir).state_dir):
+        changed = reader.changed()
+        if changed != seen:
+            seen = changed
+            slugs |= {str(row["id"]): str(row["slug"]) for row in reader.lanes()}
+            position = _print_events(arguments, reader, stream, position, slugs)
+            sys.stdout.flush()
+
+
+def run_diff(arguments: Namespace) -> int:
+    """Prints which lanes differ between two positions, and in what."""
+    reader = open_reader(arguments)
+    if reader is None:
+        raise NoSuchPosition(arguments.after, 0)
+    with reader:
+        for position in (arguments.before, arguments.after):
+            _require_position(reader, position)
+        before, after = (_table_at(reader, at) for at in (arguments.before, arguments.after))
+    changes = [_change(lane, before.get(lane), after.get(lane)) for lane in sorted({*before, *after})]
+    changes = [each for each in changes if each["changed"]]
+    if arguments.json:
+        say(shapes.encoded({"from": arguments.before, "to": arguments.after, "lanes": changes}))
+        return DONE
+    for each in changes:
+        say(f"{each['slug']}")
+        for field, (old, new) in each["changed"].items():
+            say(f"  {field.replace('_', ' '):<12} {legible(str(old))} -> {legible(str(new))}")
+    if not changes:
+        say("no lane differs")
+    return DONE
+
+
+def _table_at(reader: Reader, position: int) -> dict[str, Record]:
+    rows = records(lanes_table.TABLE, reader.fold(position).table(lanes_table.TABLE))
+    return {str(row["id"]): row for row in rows}
+
+
+def _change(lane: str, before: Record | None, after: Record | None) -> dict[str, Any]:
+    names = [each for each in lanes_table.TABLE.names if each not in ("position", "version")]
+    old, new = before or dict.fromkeys(names), after or dict.fromkeys(names)
+    changed = {each: [old[each], new[each]] for each in names if old[each] != new[each]}
+    return {"id": lane, "slug": new["slug"] or old["slug"], "changed": changed}

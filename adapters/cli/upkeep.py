@@ -1,0 +1,148 @@
+"""Integrity, projections and health."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from adapters import config
+from adapters.cli import DONE, UNFINISHED, UNUSABLE, shapes
+from adapters.cli.output import say
+from adapters.reality import differences
+from adapters.store import verify, views
+from adapters.store.connection import StoreError, StoreMissing, connect, sqlite_version
+from adapters.store.journal import Journal
+from adapters.store.reader import Reader
+from adapters.wiring import StateLocked, git_door, own_state_dir
+from adapters.yard.yard import now
+from domain.paths import display, unpack
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from adapters.config import Settings
+    from adapters.reality import Difference
+
+GIT_NEEDED = (2, 36)  # `worktree list -z`; older ones cannot say paths with a newline
+
+
+def run_verify(arguments: Namespace) -> int:
+    """Checks the log and its tables; then, apart, what the disk says differs. The exit code tells which."""
+    settings = config.load(arguments.state_dir)
+    connection = connect(settings.store, read_only=True)
+    try:
+        findings = list(verify.verify(connection))
+        checked = connection.execute("SELECT count(*) FROM event").get
+    finally:
+        connection.close()
+    world = [] if findings else trio.run(_world, settings)
+    if arguments.json:
+        shape = {"events": checked, "log": findings, "world": world}
+        say(shapes.encoded(shape))
+    else:
+        _print_findings(int(checked), findings, world)
+    if findings:
+        return UNUSABLE
+    return UNFINISHED if world else DONE
+
+
+async def _world(settings: Settings) -> list[Difference]:
+    with Reader(settings.store) as reader:
+        return [each async for each in differences(git_door(settings), reader)]
+
+
+def _print_findings(checked: int, findings: list[verify.Finding], world: list[Difference]) -> None:
+    for each in findings:
+        where = f" at position {each.position}" if each.position else ""
+        say(f"log: {each.check}{where}: {each.message}")
+    if findings:
+        say(f"the log is NOT in order: {len(findings)} findings in {checked} events")
+        return
+    say(f"the log is in order: {checked} events, the chain holds, every table is what the log says")
+    for difference in world:
+        say(f"world: {difference.what}")
+    if not world:
+        say("git and the disk agree with it")
+
+
+def run_rebuild(arguments: Namespace) -> int:
+    """Makes every table anew from the log."""
+    settings = config.load(arguments.state_dir)
+    lock = own_state_dir(settings)
+    try:
+        if not os.path.exists(settings.store):
+            raise StoreMissing(os.fsdecode(settings.store))
+        journal = Journal(settings.store, now)
+        try:
+            journal.maintain(views.rebuild).result()
+        finally:
+            journal.close()
+    finally:
+        lock.release()
+    say(shapes.encoded({"rebuilt": True}) if arguments.json else "every table is made anew from the log")
+    return DONE
+
+
+def run_doctor(arguments: Namespace) -> int:
+    """Checks whether everything is in order to work."""
+    settings = config.load(arguments.state_dir)
+    checks = [*_state_checks(settings), *_git_checks(settings), *_store_checks(settings)]
+    if arguments.json:
+        say(shapes.encoded(checks))
+    else:
+        for each in checks:
+            say(f"{'ok ' if each['ok'] else 'BAD'} {each['check']:<18} {each['message']}")
+    return DONE if all(each["ok"] for each in checks) else UNFINISHED
+
+
+def _check(name: str, ok: bool, message: str) -> dict[str, Any]:
+    return {"check": name, "ok": ok, "message": message}
+
+
+def _state_checks(settings: Settings) -> list[dict[str, Any]]:
+    path = os.fsdecode(settings.state_dir)
+    if not os.path.isdir(settings.state_dir):
+        return [_check("state directory", True, f"{path} does not exist yet; the first command makes it")]
+    mode = stat.S_IMODE(os.stat(settings.state_dir).st_mode)
+    free = os.statvfs(settings.state_dir)
+    room = free.f_bavail * free.f_frsize
+    checks = [
+        _check("state directory", mode & 0o077 == 0, f"{path}, mode {mode:04o}"),
+        _check("free space", room > 64 << 20, f"{room >> 20} MiB where the log is"),
+    ]
+    try:
+        own_state_dir(settings).release()
+        checks.append(_check("lock", True, "free"))
+    except StateLocked as error:
+        checks.append(_check("lock", True, f"held by {error.holder}"))
+    return checks
+
+
+def _git_checks(settings: Settings) -> list[dict[str, Any]]:
+    try:
+        version = trio.run(git_door(settings).version)
+    except Exception as error:
+        return [_check("git", False, str(error))]
+    shown = ".".join(str(part) for part in version)
+    return [_check("git", version >= GIT_NEEDED, f"{shown} (2.36 or newer is needed)")]
+
+
+def _store_checks(settings: Settings) -> list[dict[str, Any]]:
+    checks = [_check("sqlite", True, sqlite_version())]
+    try:
+        with Reader(settings.store) as reader:
+            head, owed = reader.head(), reader.open_journals()
+            checks.append(_check("log", True, f"{head.position} events, head {head.hash.hex()[:16]}"))
+            steps = ", ".join(f"{row['stream']} owes {row['step']}" for row in owed)
+            checks.append(_check("open journals", not owed, steps or "none"))
+            for row in reader.repositories():
+                there = os.path.isdir(unpack(str(row["common"])))
+                checks.append(_check("repository", there, display(str(row["root"]))))
+    except StoreMissing:
+        checks.append(_check("log", True, "nothing has been recorded yet"))
+    except StoreError as error:
+        checks.append(_check("log", False, str(error)))
+    return checks
