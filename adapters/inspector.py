@@ -16,10 +16,10 @@ from adapters.files.errors import FilesError
 from adapters.files.identity import identify
 from adapters.git.door import Location
 from adapters.git.errors import GitError, RegistrationUnreadable
-from adapters.git.heads import operation_in_progress
 from adapters.git.index import IndexSurvey, survey_index
 from adapters.git.parse import Status, parse_status
 from adapters.git.registration import pointers_agree, read_registration
+from adapters.snapshots import registration
 from adapters.snapshots.survey import take_fingerprint
 from domain.evidence import Obstacle, Place, Seen, Unknown
 from domain.paths import pack, unpack
@@ -41,19 +41,6 @@ STATUS = (
     b"--no-renames",
     b"--ignore-submodules=none",
 )
-# What a registration holds of a lane at rest; the index and these are part of a snapshot.
-ORDINARY = {
-    b"HEAD",
-    b"ORIG_HEAD",
-    b"FETCH_HEAD",
-    b"COMMIT_EDITMSG",
-    b"index",
-    b"logs",
-    b"refs",
-    b"commondir",
-    b"gitdir",
-    b"locked",
-}
 
 T = TypeVar("T")
 
@@ -137,28 +124,8 @@ def _obstacles(
         *_named("split-index", [b"index"] if index.split else []),
         *_named("sparse-index", [b"index"] if index.sparse else []),
     ]
-    busy = try_(lambda: _registration_obstacles(admin))
+    busy = try_(lambda: registration.obstacles(admin))
     return busy if isinstance(busy, Unknown) else (*shown, *busy)
-
-
-def _registration_obstacles(admin: bytes) -> tuple[Obstacle, ...]:
-    operation = operation_in_progress(admin)
-    if operation is not None:
-        return (Obstacle("operation", operation),)
-    names = sorted(set(os.listdir(admin)) - ORDINARY)
-    logs = os.path.join(admin, b"logs")
-    if os.path.isdir(logs):
-        names += [b"logs/" + name for name in sorted(os.listdir(logs)) if name != b"HEAD"]
-    names += [b"refs/" + name for name in _own_refs(os.path.join(admin, b"refs"))]
-    return tuple(_named("registration-file", names))
-
-
-def _own_refs(refs: bytes) -> list[bytes]:
-    """Returns the refs that only this worktree has; git makes the empty directory with each worktree."""
-    found = []
-    for directory, _, files in os.walk(refs, followlinks=False):
-        found += [os.path.relpath(os.path.join(directory, name), refs) for name in files]
-    return sorted(found)
 
 
 def _named(kind: str, paths: Iterable[bytes]) -> list[Obstacle]:

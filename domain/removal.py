@@ -193,9 +193,9 @@ def pending(lane: Leaving) -> Effect:
         return Lock(repository=repository, admin=admin, reason=reason)
     if not lane.moved:
         return Move(repository=repository, place=plan.place, target=plan.resting)
-    if not lane.freed:
-        return FreeBranch(repository=repository, admin=admin, head=plan.head, branch=plan.branch)
-    return DropBranch(repository=repository, branch=plan.branch or "", at=plan.head)
+    if lane.freed and plan.delete_branch and not lane.warnings:
+        return DropBranch(repository=repository, branch=plan.branch or "", at=plan.head)
+    return FreeBranch(repository=repository, admin=admin, head=plan.head, branch=plan.branch)
 
 
 def learn(lane: Leaving, outcome: Outcome) -> tuple[Fact, ...]:

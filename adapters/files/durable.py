@@ -9,21 +9,21 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from adapters.files.descriptors import DIRECTORY, located, owned, parent_of
 from adapters.files.errors import LockFileHeld, NotRegular, TooLarge
+from adapters.files.kernel import rename_without_replacing
 
+TEMPORARY = b".laneyard-"  # how the name of a file begins that is not yet, or never came to be, in its place
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_new(path: bytes, data: bytes, mode: int = 0o600) -> None:
-    """Creates the file with the data (mode less the umask), or leaves nothing behind.
+    """Creates the file with all of the data in one step (mode less the umask), or not at all.
 
-    Raises FileExistsError or another OSError.
+    Raises FileExistsError or another OSError. A crash may leave a file named `.laneyard-…` beside it.
     """
     with parent_of(path) as (parent, name):
-        descriptor = os.open(name, CREATE, mode, dir_fd=parent)
-        with _undone_on_error(parent, name):
-            with owned(descriptor):
-                _fill(descriptor, data)
-            os.fsync(parent)
+        with _written_beside(parent, data, mode) as temporary:
+            rename_without_replacing(parent, temporary, parent, name)
+        os.fsync(parent)
 
 
 def replace(path: bytes, data: bytes, mode: int = 0o600) -> None:
@@ -32,12 +32,7 @@ def replace(path: bytes, data: bytes, mode: int = 0o600) -> None:
     Raises OSError; until the last fsync the old content is still there, whole.
     """
     with parent_of(path) as (parent, name):
-        # A name of fixed length: one derived from a name of 255 bytes would be too long.
-        temporary = b".laneyard-" + secrets.token_hex(8).encode()
-        descriptor = os.open(temporary, CREATE, mode, dir_fd=parent)
-        with _undone_on_error(parent, temporary):
-            with owned(descriptor):
-                _fill(descriptor, data)
+        with _written_beside(parent, data, mode) as temporary:
             os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
         os.fsync(parent)
 
@@ -108,6 +103,18 @@ def read_file(path: bytes, limit: int = 1 << 20) -> bytes:
     if len(data) > limit:
         raise TooLarge(path)
     return data
+
+
+@contextmanager
+def _written_beside(parent: int, data: bytes, mode: int) -> Iterator[bytes]:
+    """Lends the name of a file that has the data and is on the disk; it must be renamed, or it goes."""
+    # A name of fixed length: one derived from a name of 255 bytes would be too long.
+    temporary = TEMPORARY + secrets.token_hex(8).encode()
+    descriptor = os.open(temporary, CREATE, mode, dir_fd=parent)
+    with _undone_on_error(parent, temporary):
+        with owned(descriptor):
+            _fill(descriptor, data)
+        yield temporary
 
 
 @contextmanager

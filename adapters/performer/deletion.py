@@ -12,6 +12,7 @@ from adapters.files.errors import IdentityChanged, MountInside
 from adapters.files.identity import identify
 from adapters.performer.world import EXPECTED, not_done
 from adapters.snapshots import explain as explaining
+from adapters.snapshots.explain import RegistrationChanged
 from adapters.snapshots.manifest import SnapshotDamaged
 from domain.effects import Destroy, Destroyed, Explain, Explained, Outcome, Resisted, Unexplained
 from domain.paths import display, pack, unpack
@@ -37,6 +38,8 @@ async def explain(world: World, effect: Explain) -> Outcome:
         verdict = await explaining.explain(world.git, common, root, explanation, partial=partial)
     except SnapshotDamaged as error:
         return Unexplained(cause="snapshot_damaged", reason=str(error))
+    except RegistrationChanged as error:
+        return Unexplained(cause="registration_changed", reason=str(error))
     except MountInside as error:
         return Unexplained(cause="mount_inside", reason=str(error), paths=(pack(error.path),), count=1)
     except EXPECTED as error:
@@ -63,7 +66,7 @@ async def destroy(world: World, effect: Destroy) -> Outcome:
             await explaining.explain(world.git, common, root, explanation, partial=True)
         identity = effect.place.identity
         left = await trio.to_thread.run_sync(_demolish, root, identity, explanation)
-    except (SnapshotDamaged, IdentityChanged, MountInside) as error:
+    except (SnapshotDamaged, RegistrationChanged, IdentityChanged, MountInside) as error:
         return Unexplained(cause="changed_while_reaping", reason=str(error))
     except EXPECTED as error:
         return not_done("destroy", error)

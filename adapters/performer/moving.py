@@ -16,6 +16,7 @@ from adapters.git.refs import create_ref, delete_ref, read_ref
 from adapters.git.registration import lock, read_registration, repoint
 from adapters.performer.checkout import agree
 from adapters.performer.world import EXPECTED, not_done
+from adapters.snapshots.capture import head_of
 from domain.effects import (
     DropBranch,
     Dropped,
@@ -99,7 +100,10 @@ async def free_branch(world: World, effect: FreeBranch) -> Outcome:
 
 
 async def rejoin(world: World, effect: Rejoin) -> Outcome:
-    """Puts HEAD on the branch again, if that is where it was left; else says why it stays detached."""
+    """Puts HEAD on the branch again, where that changes nothing; else says why it stays detached.
+
+    The branch must be at the very commit that HEAD is at: either may have moved on; neither is moved.
+    """
     if effect.branch is None:
         return Joined(branch=None)
     admin, ref = unpack(effect.admin), effect.branch.encode()
@@ -120,15 +124,16 @@ async def _obstacle(world: World, common: bytes, admin: bytes, effect: Rejoin) -
     """Returns why HEAD cannot be on the branch; a branch that is gone is made again where it was."""
     assert effect.branch is not None
     ref, named = effect.branch.encode(), short_branch(effect.branch)
+    head = (await head_of(world.git, common, admin)).oid
     users = await trio.to_thread.run_sync(head_users, common, ref)
     others = [user for user in users if os.path.realpath(user) != os.path.realpath(admin)]
     if others:
         return f"the branch {named} is in use by {os.fsdecode(others[0])}"
     at = await read_ref(world.git, common, ref)
-    if at is None and not await create_ref(world.git, common, ref, effect.head):
+    if at is None and not await create_ref(world.git, common, ref, head):
         return f"the branch {named} could not be made again"
-    if at not in (None, effect.head):
-        return f"the branch {named} has moved on to {at}"
+    if at not in (None, head):
+        return f"the branch {named} is at {at} by now, and HEAD at {head}"
     return None
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import trio
 
 from adapters.files.descriptors import DIRECTORY
-from adapters.files.durable import make_directories, replace, write_locked
+from adapters.files.durable import make_directories
 from adapters.files.kernel import open_beneath
 from adapters.files.scan import Entry, digest, scan
 from adapters.git.door import Location
-from adapters.snapshots import objects
+from adapters.snapshots import objects, registration
 from adapters.snapshots.capture import tree_of, verify
-from adapters.snapshots.manifest import Expected, Held, Manifest, SnapshotDamaged, kept_file
+from adapters.snapshots.manifest import Expected, Held, SnapshotDamaged
 from domain.paths import unpack
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def apply(git: Git, directory: bytes, effect: Apply) -> str:
     await _fill(git, common, root, wanted, present)
     await trio.to_thread.run_sync(_set_modes, root, wanted, expected)
     admin = unpack(effect.place.admin)
-    await trio.to_thread.run_sync(_put_registration, directory, manifest, admin)
+    await trio.to_thread.run_sync(registration.put_back, directory, manifest, admin)
     refresh = (b"update-index", b"-q", b"--refresh")
     await git.run(*refresh, repository=Location(admin, root), write=True, allow=(0, 1))
     found = digest((await trio.to_thread.run_sync(_present, root, manifest.algorithm)).values())
@@ -162,15 +162,3 @@ def _set_modes(root: bytes, wanted: dict[bytes, Held], expected: Expected) -> No
                 os.chmod(name, mode, dir_fd=parent)
         finally:
             os.close(parent)
-
-
-def _put_registration(directory: bytes, manifest: Manifest, admin: bytes) -> None:
-    """Puts back the index, HEAD's log and the like; HEAD itself is put on its branch by another step."""
-    for each in manifest.registration:
-        path = os.path.join(admin, each.name.encode("ascii"))
-        data = kept_file(directory, each.sha256)
-        if each.name == "index":
-            write_locked(path, data)
-        else:
-            make_directories(os.path.dirname(path), 0o755)
-            replace(path, data, each.mode)

@@ -9,13 +9,13 @@ import msgspec
 import trio
 
 from adapters.files.blob import blob_hash
-from adapters.files.durable import make_directories, read_file
+from adapters.files.durable import make_directories
 from adapters.git.door import Location
 from adapters.git.heads import read_head
 from adapters.git.index import Index, read_index
 from adapters.git.parse import TreeEntry, parse_ls_tree
 from adapters.git.refs import read_ref
-from adapters.snapshots import objects
+from adapters.snapshots import objects, registration
 from adapters.snapshots.manifest import (
     FORMAT,
     Held,
@@ -24,7 +24,6 @@ from adapters.snapshots.manifest import (
     SnapshotDamaged,
     algorithm_of,
     digest_of,
-    keep_file,
     kept_file,
     load,
     save,
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     from domain.effects import Capture
 
 ATTEMPTS = 3  # captures of a tree that keeps changing before it is refused
-REGISTRATION = (b"index", b"logs/HEAD", b"ORIG_HEAD", b"FETCH_HEAD", b"COMMIT_EDITMSG")
-FILE_LIMIT = 1 << 30  # bytes of one file of the registration
 REFS = "refs/laneyard/snapshots/"
 
 
@@ -83,10 +80,14 @@ async def _attempt(git: Git, common: bytes, directory: bytes, effect: Capture, h
     if seen.obstacles and not effect.tolerant:
         named = ", ".join(f"{each.kind} {display(each.path)!r}" for each in seen.obstacles[:5])
         raise CannotCapture(f"a snapshot cannot hold {named}")
-    kept = await trio.to_thread.run_sync(_keep_registration, directory, unpack(effect.place.admin))
+    kept = await trio.to_thread.run_sync(registration.keep, directory, unpack(effect.place.admin))
     index = _index(directory, kept, head.oid)
-    log = _kept(directory, kept, "logs/HEAD") + b"\n" + _kept(directory, kept, "ORIG_HEAD")
-    reflog = await objects.only_in_reflog(git, common, log, head.oid)
+    log = (
+        registration.kept(directory, kept, "logs/HEAD")
+        + b"\n"
+        + registration.kept(directory, kept, "ORIG_HEAD")
+    )
+    reflog = await objects.only_in_reflog(git, common, b"\n".join(logs), head.oid)
     ref = REFS + effect.snapshot
     staged = objects.staged_changes(index, tree)
     commit, top = await objects.write(git, common, root, ref, head.oid, seen.held, staged, reflog)
@@ -198,23 +199,8 @@ async def tree_of(git: Git, common: bytes, commit: str) -> dict[bytes, TreeEntry
     return parse_ls_tree(ran.out)
 
 
-def _keep_registration(directory: bytes, admin: bytes) -> tuple[Registered, ...]:
-    kept = []
-    for name in REGISTRATION:
-        path = os.path.join(admin, name)
-        if os.path.lexists(path):
-            mode = os.lstat(path).st_mode & 0o7777
-            digest = keep_file(directory, read_file(path, FILE_LIMIT))
-            kept.append(Registered(name.decode("ascii"), digest, mode))
-    return tuple(kept)
-
-
-def _kept(directory: bytes, kept: tuple[Registered, ...], name: str) -> bytes:
-    return next((kept_file(directory, each.sha256) for each in kept if each.name == name), b"")
-
-
 def _index(directory: bytes, kept: tuple[Registered, ...], head: str) -> Index:
-    data = _kept(directory, kept, "index")
+    data = registration.kept(directory, kept, "index")
     if not data:
         raise CannotCapture("the worktree has no index")
     index = read_index(data, len(head) // 2)

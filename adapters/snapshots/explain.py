@@ -17,8 +17,8 @@ from adapters.files.blob import blob_hash
 from adapters.files.descriptors import DIRECTORY
 from adapters.files.kernel import open_beneath
 from adapters.files.scan import Entry, scan
-from adapters.snapshots import objects
-from adapters.snapshots.capture import tree_of, verify
+from adapters.snapshots import objects, registration
+from adapters.snapshots.capture import head_of, tree_of, verify
 from adapters.snapshots.manifest import (
     FORMAT,
     GITLINK,
@@ -101,11 +101,13 @@ async def prepare(
     """Reads the snapshot back, makes sure that the commit's blobs are all there, and returns the explanation.
 
     `place` is the tree and its registration, which the tree's `.git` file has to name.
-    Raises SnapshotDamaged, GitError, OSError: then nothing is explained.
+    Raises SnapshotDamaged, RegistrationChanged, GitError, OSError: then nothing is explained.
     """
+    root, admin = place
     tree = await tree_of(git, common, basis.commit)
     if basis.snapshot is not None and snapshot_dir is not None:
         manifest = await verify(git, snapshot_dir, common, basis.snapshot)
+        await _require_unchanged(git, snapshot_dir, common, admin, basis, manifest)
     else:
         manifest = _bare(basis)
     blobs = sorted({each.oid for each in tree.values() if each.mode != GITLINK})
@@ -113,9 +115,26 @@ async def prepare(
     missing = [oid for oid in blobs if oid not in there]
     if missing:
         raise SnapshotDamaged(f"{len(missing)} blobs of {basis.commit} are missing, such as {missing[0]}")
-    root, admin = place
     pointers = (b"gitdir: %s\n" % admin, b"gitdir: %s\n" % os.path.relpath(admin, root))
     return Explanation(Expected(manifest, tree), basis, pointers)
+
+
+class RegistrationChanged(Exception):
+    """Somebody has gone on working with git in the tree since it was captured."""
+
+
+async def _require_unchanged(
+    git: Git, snapshot_dir: bytes, common: bytes, admin: bytes, basis: Basis, manifest: Manifest
+) -> None:
+    """Raises RegistrationChanged unless the registration holds nothing that the snapshot does not."""
+    agreed = {*manifest.omitted, *(basis.consent.paths if basis.consent else ())}
+    if basis.partial or "." in agreed or not os.path.isdir(admin):
+        return
+    head = (await head_of(git, common, admin)).oid
+    change = registration.change
+    why = await trio.to_thread.run_sync(change, snapshot_dir, manifest, admin, head, agreed)
+    if why is not None:
+        raise RegistrationChanged(why)
 
 
 def _bare(basis: Basis) -> Manifest:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adapters.files.durable import make_directories, read_file, write_new
+from adapters.files.durable import make_directories, read_file, replace
 from adapters.files.scan import Entry
 from adapters.git.parse import TreeEntry
 from domain.paths import pack, unpack
@@ -145,7 +145,7 @@ def parents(paths: Iterable[bytes]) -> set[bytes]:
 def save(directory: bytes, manifest: Manifest) -> str:
     """Writes the manifest durably, and returns its SHA-256."""
     data = msgspec.json.encode(manifest)
-    write_new(os.path.join(directory, b"manifest.json"), data)
+    replace(os.path.join(directory, b"manifest.json"), data)
     return hashlib.sha256(data).hexdigest()
 
 
@@ -173,9 +173,7 @@ def keep_file(directory: bytes, data: bytes) -> str:
     digest = hashlib.sha256(data).hexdigest()
     files = os.path.join(directory, b"files")
     make_directories(files)
-    path = os.path.join(files, digest.encode())
-    if not os.path.exists(path):
-        write_new(path, data)
+    replace(os.path.join(files, digest.encode()), data)
     return digest
 
 

@@ -147,7 +147,7 @@ def _taken_by_git(short: str) -> bool:
     return done.returncode == 0 and not short.startswith("-") and short not in ("HEAD", "@")
 
 
-# What git leaves to JSON, to the kernel, to the file system and (`@`) to its own reading as HEAD is not asked.
+# Git cannot be asked about NUL, leaves lengths to the file system, and reads `@` as HEAD.
 BY_GIT = [name for name in FLAWED if name.isascii() and "\0" not in name and len(name) < 200 and name != "@"]
 
 

@@ -111,6 +111,13 @@ def test_a_branch_that_is_still_held_is_not_dropped() -> None:
     assert lane.warnings == ("HEAD has moved",)
 
 
+@pytest.mark.parametrize("after", [freed, BranchFreed(held="HEAD has moved")])
+@pytest.mark.parametrize("plan", [removal_planned, forced_planned])
+def test_a_branch_is_owed_to_be_dropped_only_if_asked_for_and_free(plan: Fact, after: BranchFreed) -> None:
+    wanted = plan is forced_planned and after is freed
+    given(*SNAPSHOTTED, plan, locked, moved, after).owes(DROP if wanted else FREE)
+
+
 def test_a_plan_of_format_3_is_driven_as_a_strict_safe_removal() -> None:
     old = RemovalPlanned(
         journal_format=3,

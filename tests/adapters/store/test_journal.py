@@ -434,7 +434,7 @@ def test_a_read_only_file_system_is_named(tmp_path: Path) -> None:
         with closing(Journal(path, noon)) as journal:
             add(journal, entry("a", planned("a")))
         make_read_only(small)
-        with pytest.raises(StoreReadOnly):
+        with pytest.raises(StoreError):
             Journal(path, noon)
         with pytest.raises(StoreReadOnly):
             Journal(bytes(small / "new.db"), noon)
