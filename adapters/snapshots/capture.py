@@ -82,11 +82,7 @@ async def _attempt(git: Git, common: bytes, directory: bytes, effect: Capture, h
         raise CannotCapture(f"a snapshot cannot hold {named}")
     kept = await trio.to_thread.run_sync(registration.keep, directory, unpack(effect.place.admin))
     index = _index(directory, kept, head.oid)
-    log = (
-        registration.kept(directory, kept, "logs/HEAD")
-        + b"\n"
-        + registration.kept(directory, kept, "ORIG_HEAD")
-    )
+    logs = (registration.kept(directory, kept, name) for name in ("logs/HEAD", "ORIG_HEAD"))
     reflog = await objects.only_in_reflog(git, common, b"\n".join(logs), head.oid)
     ref = REFS + effect.snapshot
     staged = objects.staged_changes(index, tree)
