@@ -16,6 +16,7 @@ from adapters.store import views
 from adapters.store.chain import Head
 from adapters.store.codec import Row, decode, encode
 from adapters.store.connection import transaction, translate
+from adapters.store.recorder import Row as Event
 from adapters.store.recorder import append, read_head
 from adapters.store.tables import Rows
 from domain.envelope import Actor, Envelope
@@ -42,7 +43,8 @@ class ClaimTaken(PathInUse):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A request to append what `decide` makes of the stream's lane.
 
-    With `command_id` the request is idempotent: the same id and digest are answered with what they led to.
+    `decide` is pure, and may be asked twice. With `command_id` the request is idempotent: the same id and
+    digest are answered with what they led to.
     `claiming` refuses what would claim what another lane holds; an outcome is written down regardless.
     """
 
@@ -81,7 +83,7 @@ class _Batch:
     def __init__(self, head: Head, time: str) -> None:
         self.head = head
         self.time = time
-        self.events: list[tuple[str, int, str, bytes]] = []
+        self.events: list[Event] = []
         self.lanes: dict[str, _Held] = {}
         self.commands: dict[str, tuple[bytes, Committed]] = {}
 
@@ -142,35 +144,42 @@ class Committer:
         return answer
 
     def _decide(self, batch: _Batch, entry: Entry) -> Committed:
-        stream, start = entry.stream, batch.position
-        held = self._lane(batch, stream)
-        lane, version = held.lane, held.version
-        facts = entry.decide(lane)
-        events = []
+        held = self._lane(batch, entry.stream)
+        facts = entry.decide(held.lane)
+        first = batch.position + 1
+        events, lane = self._events(batch, entry, held, facts)
+        version, last = held.version + len(facts), batch.position + len(facts)
+        answer = Committed(
+            stream=entry.stream, lane=lane, version=version, first=first, last=last, facts=facts
+        )
+        batch.events += events
+        batch.lanes[entry.stream] = _Held(lane, version)
+        if entry.command_id is not None:
+            batch.commands[entry.command_id] = (entry.digest, answer)
+        return answer
+
+    def _events(
+        self, batch: _Batch, entry: Entry, held: _Held, facts: tuple[Fact, ...]
+    ) -> tuple[list[Event], Lane]:
+        """Returns the rows of the log, and the lane after them; the tables' rows are changed along."""
+        lane, events = held.lane, []
         for n, fact in enumerate(facts, 1):
             envelope = Envelope(
-                position=start + n,
-                stream=stream,
-                version=version + n,
+                position=batch.position + n,
+                stream=entry.stream,
+                version=held.version + n,
                 type=fact.TAG,
                 time=batch.time,
                 actor=entry.actor,
                 cause=entry.cause,
                 fact=fact,
             )
-            events.append((stream, version + n, fact.TAG, encode(fact, batch.time, entry.actor, entry.cause)))
+            state = encode(fact, batch.time, entry.actor, entry.cause)
+            events.append((entry.stream, envelope.version, fact.TAG, state))
             after = evolve(lane, fact)
             self._project(Happening(envelope, lane, after), entry.claiming)
             lane = after
-        version += len(facts)
-        answer = Committed(
-            stream=stream, lane=lane, version=version, first=start + 1, last=start + len(facts), facts=facts
-        )
-        batch.events += events
-        batch.lanes[stream] = _Held(lane, version)
-        if entry.command_id is not None:
-            batch.commands[entry.command_id] = (entry.digest, answer)
-        return answer
+        return events, lane
 
     def _project(self, happening: Happening, claiming: bool) -> None:
         if claiming:
@@ -195,7 +204,8 @@ class Committer:
         for row in rows:
             event = decode(row)
             lane, version = evolve(lane, event.fact), event.version
-        return _Held(lane, version)
+        held = self._lanes[stream] = _Held(lane, version)
+        return held
 
     def _earlier(self, batch: _Batch, entry: Entry) -> Committed | None:
         """Returns what the command led to the first time, if there was one."""

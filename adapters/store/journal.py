@@ -5,6 +5,7 @@ What waits is committed together (group commit): while one transaction is being 
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from itertools import groupby
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -112,11 +113,9 @@ class Journal:
     def _gather(self) -> list[_Item]:
         """Returns what waits, at least one item, in order."""
         items = [self._queue.get()]
-        try:
+        with suppress(Empty):
             while len(items) < BATCH:
                 items.append(self._queue.get_nowait())
-        except Empty:
-            return items
         return items
 
     def _commit(self, waiting: Sequence[_Waiting]) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 
 from domain import adoption, creation, reaping, removal, restore, snapshots
-from domain.events import Fact
 from domain.lane import INITIAL, evolve
-from domain.states import Lane, Nowhere
+from domain.states import Nowhere
 from projections.claims import claims
 from tests.domain.facts import EXAMPLES
 from tests.domain.lives import LIVES
+
+if TYPE_CHECKING:
+    from domain.events import Fact
+    from domain.states import Lane
 
 CHAPTERS = (adoption, creation, snapshots, removal, restore, reaping)
 
