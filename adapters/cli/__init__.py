@@ -3,21 +3,42 @@
 import sys
 from collections.abc import Sequence
 
-from adapters.cli.parser import build_parser
+from adapters.cli.parser import Misused, build_parser
 
 DONE, REFUSED, USAGE, UNFINISHED, UNUSABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code (see `docs/cli.md`)."""
-    arguments = build_parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else list(argv)
+    try:
+        arguments = build_parser().parse_args(given)
+    except Misused as error:
+        return _misused(error, as_json="--json" in given)
     from adapters.cli.failures import guarded
 
     try:
         return guarded(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BaseExceptionGroup as group:
+        # What is interrupted while several lanes are driven on arrives in a group.
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; Python would complain again when it flushes at exit.
         sys.stdout = None
         return DONE
+
+
+def _misused(error: Misused, *, as_json: bool) -> int:
+    """Tells how the program is used, as one object under `--json`, and returns the exit code."""
+    if as_json:
+        import json
+
+        shape = {"code": "usage", "message": error.message, "details": {"usage": error.usage}}
+        sys.stderr.write(json.dumps(shape) + "\n")
+    else:
+        sys.stderr.write(f"{error.usage}\nlaneyard: {error.message} [usage]\n")
+    return USAGE

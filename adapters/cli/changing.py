@@ -10,11 +10,11 @@ import trio
 from adapters import config, repositories
 from adapters.cli import DONE, REFUSED, UNFINISHED, shapes
 from adapters.cli.failures import tell
-from adapters.cli.output import progress, say
+from adapters.cli.output import count, progress, say
 from adapters.wiring import new_request, open_yard
 from adapters.yard import create, ending, putting_away
 from adapters.yard.yard import Done, find_lane, known_repository
-from domain.errors import NotARepository, WrongState
+from domain.errors import NotARepository
 from domain.paths import display, pack, unpack
 from domain.states import Active, NeedsReview, Quarantined, Reaped, name
 
@@ -29,15 +29,19 @@ if TYPE_CHECKING:
     from domain.events import Mode
 
     Work = Callable[[Yard, Request], Awaitable[int]]
+    Listener = Callable[[str, str], None]
 
 
-def engine(arguments: Namespace, work: Work) -> int:
-    """Opens the yard, tells what could not be driven on, and runs the work in it."""
+def engine(arguments: Namespace, work: Work, listener: Listener | None = None) -> int:
+    """Opens the yard, tells what could not be driven on, and runs the work in it.
+
+    `listener` hears of every moment between two steps, in place of the terminal.
+    """
     settings = config.load(arguments.state_dir)
 
     async def session() -> int:
-        with progress(arguments.json) as notice:
-            async with open_yard(settings, notice=notice) as (yard, stopped):
+        with progress(arguments.json) as shown:
+            async with open_yard(settings, notice=listener or shown) as (yard, stopped):
                 for lane, error in stopped.items():
                     message = f"lane {lane} could not be driven on: {error}"
                     tell(arguments, "not_recovered", message, {"lane": lane}, UNFINISHED)
@@ -61,14 +65,15 @@ def scope(arguments: Namespace) -> str | None:
         return None
 
 
-def _lane(yard: Yard, arguments: Namespace) -> tuple[Record, Repository]:
+def lane(yard: Yard, arguments: Namespace) -> tuple[Record, Repository]:
+    """Returns the row of the lane that is meant, and its repository. Raises NoSuchLane, AmbiguousLane."""
     row = find_lane(yard.reader.lanes(), scope(arguments), arguments.lane)
     repository = known_repository(yard.reader, unpack(str(row["repository"])))
     assert repository is not None
     return row, repository
 
 
-def _answer(yard: Yard, arguments: Namespace, done: Done, sentence: str) -> int:
+def answer(yard: Yard, arguments: Namespace, done: Done, sentence: str) -> int:
     """Prints what has become of the lane, and returns the exit code."""
     row = next(row for row in yard.reader.lanes() if row["id"] == done.lane_id)
     unfinished = isinstance(done.lane, NeedsReview) or row["owed"] is not None
@@ -111,7 +116,7 @@ def run_create(arguments: Namespace) -> int:
         )
         done = await create.create(yard, repository, wish, request)
         place = getattr(done.lane, "place", None)
-        return _answer(yard, arguments, done, display(place.path) if place else "")
+        return answer(yard, arguments, done, display(place.path) if place else "")
 
     return engine(arguments, work)
 
@@ -120,39 +125,45 @@ def run_snapshot(arguments: Namespace) -> int:
     """Captures a lane."""
 
     async def work(yard: Yard, request: Request) -> int:
-        row, _ = _lane(yard, arguments)
+        row, _ = lane(yard, arguments)
         done = await putting_away.snapshot(yard, row, request)
         assert isinstance(done.lane, Active | Quarantined | NeedsReview)
         taken = done.lane.record.snapshots[-1]
-        size = f"{taken.entries} entries, {taken.bytes} bytes"
-        return _answer(yard, arguments, done, f"snapshot {taken.id} of {row['slug']}: {size}, verified")
+        size = f"{count(taken.entries, 'entry')}, {count(taken.bytes, 'byte')}"
+        return answer(yard, arguments, done, f"snapshot {taken.id} of {row['slug']}: {size}, verified")
 
     return engine(arguments, work)
 
 
 def run_remove(arguments: Namespace) -> int:
     """Puts a lane into quarantine, and reaps it if asked to."""
+    return engine(arguments, removal(arguments))
+
+
+def removal(arguments: Namespace) -> Work:
+    """Returns the work of `remove`."""
 
     async def work(yard: Yard, request: Request) -> int:
-        row, repository = _lane(yard, arguments)
+        row, repository = lane(yard, arguments)
         mode: Mode = "force" if arguments.force else "safe"
         done = await putting_away.remove(
             yard, repository, row, request, mode=mode, delete_branch=arguments.delete_branch
         )
         if arguments.reap and isinstance(done.lane, Quarantined):
-            row, _ = _lane(yard, arguments)
+            row, _ = lane(yard, arguments)
             done = await ending.reap(yard, row, request)
-            return _answer(yard, arguments, done, _reaped(str(row["slug"]), done))
+            return answer(yard, arguments, done, reaped(str(row["slug"]), done))
         edition = getattr(done.lane, "record", None)
         number = edition.edition if edition is not None else 0
         slug = row["slug"]
         sentence = f"{slug} is in quarantine as edition {number}. Bring it back with: laneyard restore {slug}"
-        return _answer(yard, arguments, done, sentence)
+        return answer(yard, arguments, done, sentence)
 
-    return engine(arguments, work)
+    return work
 
 
-def _reaped(slug: str, done: Done) -> str:
+def reaped(slug: str, done: Done) -> str:
+    """Returns what has become of a lane that was to be reaped."""
     if not isinstance(done.lane, Reaped):
         return f"{slug} is {name(done.lane)}"
     edition = done.lane.record.editions[-1]
@@ -166,13 +177,13 @@ def run_restore(arguments: Namespace) -> int:
     """Brings a lane back."""
 
     async def work(yard: Yard, request: Request) -> int:
-        row, repository = _lane(yard, arguments)
+        row, repository = lane(yard, arguments)
         done = await ending.restore(
             yard, repository, row, request, edition=arguments.edition, snapshot=arguments.snapshot
         )
         place = getattr(done.lane, "place", None)
         where = display(place.path) if place else ""
-        return _answer(yard, arguments, done, f"{row['slug']} is back at {where}")
+        return answer(yard, arguments, done, f"{row['slug']} is back at {where}")
 
     return engine(arguments, work)
 
@@ -181,93 +192,8 @@ def run_reap(arguments: Namespace) -> int:
     """Deletes a quarantined lane."""
 
     async def work(yard: Yard, request: Request) -> int:
-        row, _ = _lane(yard, arguments)
+        row, _ = lane(yard, arguments)
         done = await ending.reap(yard, row, request)
-        return _answer(yard, arguments, done, _reaped(str(row["slug"]), done))
+        return answer(yard, arguments, done, reaped(str(row["slug"]), done))
 
     return engine(arguments, work)
-
-
-def run_review(arguments: Namespace) -> int:
-    """Shows what a lane waits for, or takes one of the ways out."""
-
-    async def work(yard: Yard, request: Request) -> int:
-        row, repository = _lane(yard, arguments)
-        if arguments.put_back:
-            done = await ending.restore(yard, repository, row, request)
-            return _answer(yard, arguments, done, f"{row['slug']} is back")
-        if arguments.resnapshot:
-            done = await ending.resnapshot(yard, row, request)
-            return _answer(yard, arguments, done, _reaped(str(row["slug"]), done))
-        if arguments.discard:
-            done = await ending.discard(yard, row, request)
-            return _answer(yard, arguments, done, f"{row['slug']} is discarded")
-        return _show_review(yard, arguments, row)
-
-    return engine(arguments, work)
-
-
-def _show_review(yard: Yard, arguments: Namespace, row: Record) -> int:
-    lane, _ = yard.reader.lane(str(row["id"]))
-    if not isinstance(lane, NeedsReview):
-        raise WrongState("reviewed", name(lane))
-    exits = (
-        ["--put-back", "--resnapshot", "--discard"] if isinstance(lane.home, Quarantined) else ["--discard"]
-    )
-    if arguments.json:
-        shape = {"cause": lane.cause, "reason": lane.reason, "paths": lane.paths, "count": lane.count}
-        say(shapes.encoded(shapes.lane(row) | shape | {"exits": exits}))
-        return DONE
-    say(f"{row['slug']}: {lane.reason} ({lane.cause})")
-    for path in lane.paths[:20]:
-        say(f"  {display(path)!r}")
-    if lane.count > 20:
-        say(f"  and {lane.count - 20} more")
-    say(f"ways out: laneyard review {row['slug']} {' | '.join(exits)}")
-    return DONE
-
-
-def run_sweep(arguments: Namespace) -> int:
-    """Shows what is due, or does it."""
-
-    async def work(yard: Yard, request: Request) -> int:
-        if not arguments.apply:
-            return _show_candidates(arguments, ending.candidates(yard))
-        return _show_swept(arguments, await ending.sweep(yard, request))
-
-    return engine(arguments, work)
-
-
-def _show_candidates(arguments: Namespace, found: list[ending.Candidate]) -> int:
-    if arguments.json:
-        shape = [
-            {"lane": each.row["id"], "slug": each.row["slug"], "action": each.action, "until": each.until}
-            | {"reason": each.reason}
-            for each in found
-        ]
-        say(shapes.encoded(shape))
-        return DONE
-    for each in found:
-        due = {"reap": "would be reaped", "retry": "would be tried again"}.get(each.action)
-        say(f"{each.row['slug']}: {due or f'rests until {each.until}'} ({each.reason})")
-    if not found:
-        say("nothing to sweep")
-    return DONE
-
-
-def _show_swept(arguments: Namespace, swept: list[ending.Swept]) -> int:
-    troubled = False
-    shapes_ = []
-    for each in swept:
-        problem = each.refused or (each.done.problem if each.done else None)
-        troubled = troubled or problem is not None
-        state = name(each.done.lane) if each.done else str(each.candidate.row["state"])
-        slug = each.candidate.row["slug"]
-        shapes_.append({"lane": each.candidate.row["id"], "slug": slug, "state": state, "problem": problem})
-        if not arguments.json:
-            say(f"{slug}: {state}" + (f" ({problem[1]}) [{problem[0]}]" if problem else ""))
-    if arguments.json:
-        say(shapes.encoded(shapes_))
-    elif not swept:
-        say("nothing was due")
-    return UNFINISHED if troubled else DONE

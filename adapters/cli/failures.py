@@ -2,73 +2,116 @@
 
 from __future__ import annotations
 
+import errno
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from eventsourcing.persistence import PersistenceError
 
 from adapters.cli import REFUSED, UNUSABLE
 from adapters.files.errors import FilesError
-from adapters.git.errors import GitError, GitMissing
+from adapters.git.errors import GitError, GitMissing, GitTimedOut
 from adapters.store.codec import StoreNewer, StoreUnreadable
 from adapters.store.connection import (
     StoreBusy,
     StoreCorrupt,
-    StoreError,
     StoreFull,
     StoreMissing,
     StoreReadOnly,
     StoreTooNew,
 )
+from adapters.wiring import StateLocked
 from domain.errors import Refusal
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-_STORE: tuple[tuple[type[StoreError], str, str], ...] = (
-    (StoreFull, "disk_full", "Free some space; nothing was written down, and nothing more was done."),
-    (StoreReadOnly, "read_only", "Make the state directory writable, or use another with --state-dir."),
-    (StoreTooNew, "journal_too_new", "Update Laneyard; nothing was touched."),
-    (StoreNewer, "journal_too_new", "Update Laneyard; nothing was touched."),
-    (StoreCorrupt, "journal_corrupt", "Restore the log from a backup; nothing was touched."),
-    (StoreUnreadable, "journal_corrupt", "'laneyard verify' names every such event; nothing was touched."),
-    (StoreBusy, "store_busy", "Another program holds the log; try again."),
-    (StoreMissing, "no_store", "Nothing has been recorded here yet."),
-    (StoreError, "store_failed", ""),
+# What cannot be used: the exception, its code, the exit code, and what to do about it. The first fit counts.
+UNUSABLES: tuple[tuple[type[Exception], str, int, str], ...] = (
+    (StoreFull, "disk_full", UNUSABLE, "Free some space; what was not written down has not been done."),
+    (StoreReadOnly, "read_only", UNUSABLE, "Make the state directory writable, or use another."),
+    (StoreTooNew, "journal_too_new", UNUSABLE, "Update Laneyard; nothing was touched."),
+    (StoreNewer, "journal_too_new", UNUSABLE, "Update Laneyard; nothing was touched."),
+    (StoreCorrupt, "journal_corrupt", UNUSABLE, "Restore the log from a backup; nothing was touched."),
+    (StoreUnreadable, "journal_corrupt", UNUSABLE, "'laneyard verify' names every such event."),
+    (StoreBusy, "store_busy", UNUSABLE, "Another program holds the log; try again."),
+    (StoreMissing, "no_store", UNUSABLE, "Nothing has been recorded here yet."),
+    (PersistenceError, "store_failed", UNUSABLE, "'laneyard verify' says what is wrong with it."),
+    (GitMissing, "git_missing", UNUSABLE, "Install git, or set git.program in config.toml."),
+    (GitTimedOut, "git_timed_out", REFUSED, "See git.read_timeout and git.write_timeout in config.toml."),
+    (GitError, "git_failed", REFUSED, "Mend what git complains of and try again."),
+    (FilesError, "io_failed", REFUSED, "Look at what is there and try again."),
 )
+# What the system answers where no performer has begun.
+SYSTEM: dict[int, tuple[str, str]] = {
+    errno.ENOSPC: ("disk_full", "Free some space and try again."),
+    errno.EDQUOT: ("disk_full", "Your quota is used up: free some space and try again."),
+    errno.EROFS: ("read_only", "Make the state directory writable, or use another with --state-dir."),
+    errno.EACCES: ("read_only", "Make the state directory writable, or use another with --state-dir."),
+    errno.EPERM: ("read_only", "Make the state directory writable, or use another with --state-dir."),
+}
+OTHERWISE = ("io_failed", "Look at what is there and try again.")
 
 
 def guarded(arguments: Namespace) -> int:
     """Runs the command; whatever is refused or cannot be done is told, and becomes an exit code."""
     from adapters.cli.dispatch import run
-    from adapters.wiring import StateLocked
 
     try:
         return run(arguments)
     except Refusal as error:
         return tell(arguments, error.code, str(error), error.details, REFUSED)
     except StateLocked as error:
-        return tell(arguments, error.code, str(error), error.details, UNUSABLE)
-    except StoreError as error:
-        code, remedy = next((code, more) for kind, code, more in _STORE if isinstance(error, kind))
-        return tell(arguments, code, f"the log cannot be used: {error}. {remedy}".strip(), {}, UNUSABLE)
-    except GitMissing as error:
-        return tell(arguments, "git_missing", f"{error}. Install git, or set git.program.", {}, UNUSABLE)
-    except (GitError, FilesError) as error:
-        return tell(
-            arguments, "git_failed" if isinstance(error, GitError) else "io_failed", str(error), {}, REFUSED
-        )
+        return _locked(arguments, error)
+    except (PersistenceError, GitError, FilesError) as error:
+        row = next(row for row in UNUSABLES if isinstance(error, row[0]))
+        _, code, exit_code, remedy = row
+        subject = "the log cannot be used: " if isinstance(error, PersistenceError) else ""
+        return tell(arguments, code, f"{subject}{str(error).rstrip('.')}. {remedy}", {}, exit_code)
+    except BrokenPipeError:
+        raise  # not the world's answer: whoever read our output has gone
     except OSError as error:
-        return tell(arguments, "io_failed", str(error), {}, UNUSABLE)
+        code, remedy = SYSTEM.get(error.errno or 0, OTHERWISE)
+        return tell(arguments, code, f"{error}. {remedy}", {}, UNUSABLE)
 
 
-def tell(arguments: Namespace, code: str, message: str, details: dict[str, object], exit_code: int) -> int:
+def _locked(arguments: Namespace, error: StateLocked) -> int:
+    """Names the process that uses the state directory."""
+    from adapters.processes import holder
+
+    who = holder(error.holder)
+    named = str(who) if who else "a process that has not said who it is"
+    path = error.details["path"]
+    message = f"the state directory {path} is in use by {named}. Try again when it has finished."
+    details = {"path": path, "holder": msgspec.to_builtins(who)}
+    return tell(arguments, error.code, message, details, UNUSABLE)
+
+
+def tell(arguments: Namespace, code: str, message: str, details: dict[str, Any], exit_code: int) -> int:
     """Prints an error and returns the exit code."""
-    message = message.encode("utf-8", "replace").decode()
-    message = message[:1].upper() + message[1:]
+    message = text(message[:1].upper() + message[1:])
     if arguments.json:
-        shown = {"code": code, "message": message, "details": details}
-        sys.stderr.write(msgspec.json.encode(shown, enc_hook=str).decode() + "\n")
+        shown = {"code": code, "message": message, "details": encodable(details)}
+        sys.stderr.write(msgspec.json.encode(shown).decode() + "\n")
     else:
         sys.stderr.write(f"laneyard: {message} [{code}]\n")
     return exit_code
+
+
+def encodable(value: object) -> object:
+    """Returns a value of the evidence as JSON can hold it: file names and arguments may be any bytes."""
+    match value:
+        case dict():
+            return {text(str(name)): encodable(each) for name, each in value.items()}
+        case list() | tuple():
+            return [encodable(each) for each in value]
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return text(str(value))
+
+
+def text(words: str) -> str:
+    """Returns words in which what is not UTF-8 is replaced."""
+    return words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

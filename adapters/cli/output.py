@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-WIDE = 500  # columns of a "terminal" that is a pipe: what reads it wraps for itself
 
 WORDS = {
     "Checkout": "checking out",
@@ -25,6 +24,7 @@ WORDS = {
     "Destroy": "deleting",
     "Deregister": "deregistering",
 }
+MANY = 5  # things that are named before they are only counted
 
 
 def say(text: str = "") -> None:
@@ -34,23 +34,45 @@ def say(text: str = "") -> None:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Prints rows under headings, aligned."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Prints rows under headings, aligned, without trailing blanks or escape codes."""
+    cells = [
+        tuple(headings),
+        *(tuple("-" if cell is None else legible(str(cell)) for cell in row) for row in rows),
+    ]
+    widths = [max(columns(cell) for cell in column) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = (cell + " " * (width - columns(cell)) for cell, width in zip(row, widths, strict=True))
+        say("  ".join(padded).rstrip())
 
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        shown.add_column(heading, overflow="fold")
-    for row in rows:
-        shown.add_row(*(Text("" if cell is None else legible(str(cell))) for cell in row))
-    console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
-    console.print(shown)
+
+def columns(text: str) -> int:
+    """Returns how many columns of a terminal the text takes."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def legible(text: str) -> str:
     """Returns text without characters that would move the cursor or break the line."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def count(number: int, thing: str) -> str:
+    """Returns a number of things: `1 entry`, `2 entries`."""
+    if number != 1:
+        thing = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    return f"{number} {thing}"
+
+
+def several(names: Sequence[str]) -> str:
+    """Returns the first of several names and how many more there are; `none` for none."""
+    if not names:
+        return "none"
+    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return f"{len(names)}: {', '.join(names[:MANY])}{more}"
+
+
+def clock(time: str) -> str:
+    """Returns a time of the log, to the second, as people read it."""
+    return f"{time[:19].replace('T', ' ')} UTC"
 
 
 @contextmanager

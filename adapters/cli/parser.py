@@ -1,38 +1,69 @@
 """What the command line takes."""
 
 import argparse
+from typing import NoReturn
 
 EPILOG = """\
 LANE is a slug, an id or the beginning of one, or a path inside the lane.
 
 exit codes: 0 done; 1 refused, nothing changed; 2 usage; 3 begun but not finished, or something needs a look;
-4 the store cannot be used; 130 interrupted
+4 the store, its directory or git cannot be used; 130 interrupted
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Returns the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+class Misused(Exception):
+    """The command line cannot be read; says how it is used."""
+
+    def __init__(self, message: str, usage: str) -> None:
+        super().__init__(message)
+        self.message, self.usage = message, usage
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises Misused instead of leaving the program."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises Misused."""
+        raise Misused(message, self.format_usage().strip())
+
+
+def build_parser() -> Parser:
+    """Returns the parser of the whole command line. Parsing raises Misused, or SystemExit after help."""
+    parser = Parser(
         prog="laneyard",
         description="Owns the life of git worktrees: every removal is reversible, and nothing is lost.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("-C", dest="repository", metavar="REPO", help="a path inside the repository")
-    parser.add_argument("--state-dir", metavar="DIR", help="where the log and the snapshots are")
-    parser.add_argument("--json", action="store_true", help="print JSON, also of errors")
+    _add_everywhere(parser)
+    parser.set_defaults(repository=None, state_dir=None, json=False)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_making(commands)
     _add_ending(commands)
     _add_reading(commands)
     _add_upkeep(commands)
+    for command in commands.choices.values():
+        _add_everywhere(command)
     return parser
+
+
+def _add_everywhere(parser: Parser) -> None:
+    """Adds what may be said before the command and after it; unsaid, it leaves no default to overrule."""
+    parser.allow_abbrev = False  # `--f` is not `--force`
+    unsaid = argparse.SUPPRESS
+    parser.add_argument(
+        "-C", dest="repository", metavar="REPO", default=unsaid, help="a path inside the repository"
+    )
+    parser.add_argument(
+        "--state-dir", metavar="DIR", default=unsaid, help="where the log and the snapshots are"
+    )
+    parser.add_argument("--json", action="store_true", default=unsaid, help="print JSON, also of errors")
 
 
 _Commands = argparse._SubParsersAction  # argparse gives its type no public name
 
 
-def _add_making(commands: "_Commands[argparse.ArgumentParser]") -> None:
+def _add_making(commands: "_Commands[Parser]") -> None:
     create = commands.add_parser("create", help="make a lane; prints its path")
     create.add_argument("name", metavar="NAME")
     create.add_argument("--base", metavar="REF", help="branch, tag or commit to start from")
@@ -43,7 +74,7 @@ def _add_making(commands: "_Commands[argparse.ArgumentParser]") -> None:
     snapshot.add_argument("lane", metavar="LANE")
 
 
-def _add_ending(commands: "_Commands[argparse.ArgumentParser]") -> None:
+def _add_ending(commands: "_Commands[Parser]") -> None:
     remove = commands.add_parser("remove", help="put a lane into quarantine; reversible")
     remove.add_argument("lane", metavar="LANE")
     remove.add_argument("--force", action="store_true", help="also what a snapshot cannot hold, by consent")
@@ -65,7 +96,7 @@ def _add_ending(commands: "_Commands[argparse.ArgumentParser]") -> None:
     exits.add_argument("--discard", action="store_true", help="delete it, with a recorded consent")
 
 
-def _add_reading(commands: "_Commands[argparse.ArgumentParser]") -> None:
+def _add_reading(commands: "_Commands[Parser]") -> None:
     listing = commands.add_parser("list", help="the lanes")
     listing.add_argument("--all", action="store_true", help="also those that are gone")
     listing.add_argument("--at", type=int, metavar="POSITION", help="as of a position of the log")
@@ -81,7 +112,7 @@ def _add_reading(commands: "_Commands[argparse.ArgumentParser]") -> None:
     diff.add_argument("after", type=int, metavar="POSITION")
 
 
-def _add_upkeep(commands: "_Commands[argparse.ArgumentParser]") -> None:
+def _add_upkeep(commands: "_Commands[Parser]") -> None:
     commands.add_parser("verify", help="is the log what was written, and does the disk agree?")
     commands.add_parser("rebuild", help="make every table anew from the log")
     commands.add_parser("doctor", help="is everything in order to work?")

@@ -1,4 +1,4 @@
-"""The commands that only read. They need no lock; `list` and `show` first drive on what was interrupted."""
+"""The commands that only read. They need no lock; `list` first drives on what was interrupted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from adapters import config
 from adapters.cli import DONE, shapes
 from adapters.cli.changing import engine, scope
-from adapters.cli.output import legible, say, table
+from adapters.cli.output import clock, legible, say, table
 from adapters.store.connection import StoreMissing
 from adapters.store.reader import Reader, records
 from adapters.yard.yard import GONE, find_lane, now
@@ -16,7 +16,6 @@ from domain.envelope import lane_of, stream_of
 from domain.errors import NoSuchLane, NoSuchPosition
 from domain.naming import short_branch
 from domain.paths import display
-from domain.states import Active, NeedsReview, Nowhere, Quarantined
 from projections import lanes as lanes_table
 from projections.history import sentence
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard
     from domain.envelope import Envelope
-    from domain.evidence import Snapshot
-    from domain.states import Lane
 
 FOLLOWED = 500  # events printed before the stream is looked at again
 
@@ -41,7 +38,7 @@ def open_reader(arguments: Namespace) -> Reader | None:
         return None
 
 
-def _drive_on(arguments: Namespace) -> None:
+def drive_on(arguments: Namespace) -> None:
     """Finishes what was interrupted, if anything was: opening the yard does it."""
     reader = open_reader(arguments)
     if reader is None:
@@ -59,7 +56,7 @@ def _drive_on(arguments: Namespace) -> None:
 def run_list(arguments: Namespace) -> int:
     """Prints the lanes, now or as of a position."""
     if arguments.at is None:
-        _drive_on(arguments)
+        drive_on(arguments)
     key = scope(arguments)
     rows = _rows(arguments)
     rows = [row for row in rows if key is None or row["repository"] == key]
@@ -104,105 +101,12 @@ def _cells(row: Record) -> tuple[object, ...]:
     return row["slug"], row["state"], branch, head, row["edition"] or "-", path
 
 
-def run_show(arguments: Namespace) -> int:
-    """Prints everything about a lane: its row, what is seen of it now, snapshots, and the next step."""
-    _drive_on(arguments)
-    reader = open_reader(arguments)
-    if reader is None:
-        raise NoSuchLane(arguments.lane)
-    with reader:
-        row = find_lane(reader.lanes(), scope(arguments), arguments.lane)
-        lane, _ = reader.lane(str(row["id"]))
-    observed = _look(arguments, lane)
-    shape = shapes.lane(row, observed) | {
-        "since": row["since"],
-        "owed": row["owed"],
-        "snapshots": [_snapshot(each) for each in getattr(getattr(lane, "record", None), "snapshots", ())],
-        "next": _next(lane, str(row["slug"])),
-    }
-    if arguments.json:
-        say(shapes.encoded(shape))
-    else:
-        _print_lane(shape)
-    return DONE
-
-
-def _snapshot(taken: Snapshot) -> dict[str, Any]:
-    return {
-        "id": taken.id,
-        "ref": taken.ref,
-        "commit": taken.commit,
-        "entries": taken.entries,
-        "bytes": taken.bytes,
-        "omitted": list(taken.omitted),
-    }
-
-
-def _look(arguments: Namespace, lane: Lane) -> dict[str, Any]:
-    """Returns what an inspector sees of the lane, if it has a tree of ours to look at."""
-    if isinstance(lane, Active) and lane.record.kind == "primary":
-        return {}
-    match lane:
-        case Active(place=place) | Quarantined(place=place):
-            looked = place
-        case NeedsReview(demolition=doomed):
-            looked = doomed.place
-        case _:
-            return {}
-    import trio
-
-    from adapters.wiring import inspector
-
-    return shapes.observations(trio.run(inspector(config.load(arguments.state_dir)).look, looked))
-
-
-def _next(lane: Lane, slug: str) -> str:
-    match lane:
-        case Active(record=record) if record.kind == "primary":
-            return "nothing: the main checkout is never removed"
-        case Active():
-            return f"laneyard remove {slug}"
-        case Quarantined():
-            return f"laneyard restore {slug}, or laneyard reap {slug}"
-        case NeedsReview():
-            return f"laneyard review {slug}"
-        case Nowhere():
-            return "nothing"
-        case _ if hasattr(lane, "record") and lane.record.snapshots:
-            return f"laneyard restore {slug}"
-        case _:
-            return "nothing"
-
-
-def _print_lane(shape: dict[str, Any]) -> None:
-    say(f"{shape['slug']}  {shape['state']}")
-    plain = ("id", "name", "kind", "path", "branch", "head", "base_ref", "base_commit", "parent", "owner")
-    for field in (*plain, "edition", "created_at", "since", "owed"):
-        if shape[field] not in (None, 0):
-            say(f"  {field.replace('_', ' '):<12} {legible(str(shape[field]))}")
-    for field, value in shape.items():
-        if isinstance(value, dict):
-            say(f"  {field.replace('_', ' '):<12} {legible(_observed(value))}")
-    for taken in shape["snapshots"]:
-        size = f"{taken['entries']} entries, {taken['bytes']} bytes"
-        say(f"  {'snapshot':<12} {taken['id']}  {size}")
-    say(f"  {'next':<12} {shape['next']}")
-
-
-def _observed(value: dict[str, Any]) -> str:
-    if "unknown" in value:
-        return f"unknown: {value['unknown']}"
-    seen = value["value"]
-    if isinstance(seen, list):
-        named = ", ".join(str(each.get("kind") if isinstance(each, dict) else each) for each in seen[:5])
-        return f"{len(seen)}" + (f" ({named}{', …' if len(seen) > 5 else ''})" if seen else "")
-    return "none" if seen is None else str(seen)
-
-
 def run_log(arguments: Namespace) -> int:
     """Prints the audit log, and with `--follow` goes on with what comes."""
     reader = open_reader(arguments)
     if reader is None:
+        if arguments.follow:
+            raise StoreMissing("there is nothing to follow")
         if arguments.lane is not None:
             raise NoSuchLane(arguments.lane)
         return DONE
@@ -234,9 +138,12 @@ def _print_events(
 def _line(event: Envelope, slugs: dict[str, str]) -> str:
     lane = lane_of(event.stream)
     who = slugs.get(lane, lane[:8]) if lane else "-"
-    time = event.time[:19].replace("T", " ")
-    words = legible(sentence(event.fact))
-    return f"{event.position:>5}  {time}  {who:<16} {event.type:<24} {words}"
+    return f"{event.position:>5}  {clock(event.time)}  {who:<16} {event.type:<24} {words(event)}"
+
+
+def words(event: Envelope) -> str:
+    """Returns what happened in one line."""
+    return legible(sentence(event.fact))
 
 
 def _follow(
@@ -273,10 +180,14 @@ def run_diff(arguments: Namespace) -> int:
     for each in changes:
         say(f"{each['slug']}")
         for field, (old, new) in each["changed"].items():
-            say(f"  {field.replace('_', ' '):<12} {legible(str(old))} -> {legible(str(new))}")
+            say(f"  {field.replace('_', ' '):<12} {_value(old)} -> {_value(new)}")
     if not changes:
         say("no lane differs")
     return DONE
+
+
+def _value(value: object) -> str:
+    return "-" if value is None else legible(str(value))
 
 
 def _table_at(reader: Reader, position: int) -> dict[str, Record]:

@@ -7,16 +7,20 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 import trio
+from eventsourcing.persistence import PersistenceError
 
 from adapters import config
 from adapters.cli import DONE, UNFINISHED, UNUSABLE, shapes
-from adapters.cli.output import say
+from adapters.cli.output import count, legible, say
+from adapters.files.errors import LockHeld
+from adapters.files.oslock import OsLock
+from adapters.git.errors import GitError
 from adapters.reality import differences
 from adapters.store import verify, views
-from adapters.store.connection import StoreError, StoreMissing, connect, sqlite_version
+from adapters.store.connection import StoreMissing, connect, sqlite_version
 from adapters.store.journal import Journal
 from adapters.store.reader import Reader
-from adapters.wiring import StateLocked, git_door, own_state_dir
+from adapters.wiring import git_door, own_state_dir
 from adapters.yard.yard import now
 from domain.paths import display, unpack
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from adapters.config import Settings
     from adapters.reality import Difference
 
+ROOM = 64 << 20  # bytes: below it a snapshot or a backup may not fit any more
 GIT_NEEDED = (2, 36)  # `worktree list -z`; older ones cannot say paths with a newline
 
 
@@ -59,13 +64,18 @@ def _print_findings(checked: int, findings: list[verify.Finding], world: list[Di
         where = f" at position {each.position}" if each.position else ""
         say(f"log: {each.check}{where}: {each.message}")
     if findings:
-        say(f"the log is NOT in order: {len(findings)} findings in {checked} events")
+        say(f"the log is NOT in order: {count(len(findings), 'finding')} in {count(checked, 'event')}")
+        say(
+            "where only tables are named, 'laneyard rebuild' makes them anew; else restore a backup of the log"
+        )
         return
-    say(f"the log is in order: {checked} events, the chain holds, every table is what the log says")
+    say(f"the log is in order: {count(checked, 'event')}, the chain holds, every table is what the log says")
     for difference in world:
-        say(f"world: {difference.what}")
-    if not world:
-        say("git and the disk agree with it")
+        say(f"world: {legible(difference.what)}")
+    if world:
+        say(f"git or the disk is NOT as the log says: {count(len(world), 'difference')}")
+    else:
+        say("git and the disk are as the log says")
 
 
 def run_rebuild(arguments: Namespace) -> int:
@@ -94,7 +104,9 @@ def run_doctor(arguments: Namespace) -> int:
         say(shapes.encoded(checks))
     else:
         for each in checks:
-            say(f"{'ok ' if each['ok'] else 'BAD'} {each['check']:<18} {each['message']}")
+            say(f"{'ok ' if each['ok'] else 'BAD'}  {each['check']:<16} {legible(each['message'])}")
+        wrong = sum(not each["ok"] for each in checks)
+        say(f"{count(wrong, 'check')} failed" if wrong else "everything is in order to work")
     return DONE if all(each["ok"] for each in checks) else UNFINISHED
 
 
@@ -109,22 +121,32 @@ def _state_checks(settings: Settings) -> list[dict[str, Any]]:
     mode = stat.S_IMODE(os.stat(settings.state_dir).st_mode)
     free = os.statvfs(settings.state_dir)
     room = free.f_bavail * free.f_frsize
-    checks = [
-        _check("state directory", mode & 0o077 == 0, f"{path}, mode {mode:04o}"),
-        _check("free space", room > 64 << 20, f"{room >> 20} MiB where the log is"),
+    private = "" if mode & 0o077 == 0 else "; others may look into it: chmod 0700"
+    return [
+        _check("state directory", not private, f"{path}, mode {mode:04o}{private}"),
+        _check("free space", room > ROOM, f"{room >> 20} MiB where the log is ({ROOM >> 20} MiB is little)"),
+        _lock_check(settings),
     ]
+
+
+def _lock_check(settings: Settings) -> dict[str, Any]:
+    """Looks without waiting: a lock that is held is in order, and whose it is matters."""
+    from adapters.processes import holder
+
     try:
-        own_state_dir(settings).release()
-        checks.append(_check("lock", True, "free"))
-    except StateLocked as error:
-        checks.append(_check("lock", True, f"held by {error.holder}"))
-    return checks
+        with OsLock(os.path.join(settings.state_dir, b"laneyard.lock")).acquire(0):
+            return _check("lock", True, "free")
+    except LockHeld as error:
+        who = holder(error.holder) or "a process that has not said who it is"
+        return _check("lock", True, f"held by {who}")
+    except OSError as error:
+        return _check("lock", False, str(error))
 
 
 def _git_checks(settings: Settings) -> list[dict[str, Any]]:
     try:
         version = trio.run(git_door(settings).version)
-    except Exception as error:
+    except GitError as error:
         return [_check("git", False, str(error))]
     shown = ".".join(str(part) for part in version)
     return [_check("git", version >= GIT_NEEDED, f"{shown} (2.36 or newer is needed)")]
@@ -135,14 +157,17 @@ def _store_checks(settings: Settings) -> list[dict[str, Any]]:
     try:
         with Reader(settings.store) as reader:
             head, owed = reader.head(), reader.open_journals()
-            checks.append(_check("log", True, f"{head.position} events, head {head.hash.hex()[:16]}"))
+            told = f"{count(head.position, 'event')}, head {head.hash.hex()[:16]}"
+            checks.append(_check("log", True, told))
             steps = ", ".join(f"{row['stream']} owes {row['step']}" for row in owed)
-            checks.append(_check("open journals", not owed, steps or "none"))
+            told = f"{steps}; the next command that changes something goes on with it" if owed else "none"
+            checks.append(_check("open journals", not owed, told))
             for row in reader.repositories():
                 there = os.path.isdir(unpack(str(row["common"])))
-                checks.append(_check("repository", there, display(str(row["root"]))))
+                where = display(str(row["root"]))
+                checks.append(_check("repository", there, where if there else f"{where} is not there"))
     except StoreMissing:
         checks.append(_check("log", True, "nothing has been recorded yet"))
-    except StoreError as error:
+    except PersistenceError as error:
         checks.append(_check("log", False, str(error)))
     return checks

@@ -132,10 +132,10 @@ async def only_in_reflog(git: Git, common: bytes, reflog: bytes, head: str) -> t
     commits = [oid for oid, kind, _ in present if kind == "commit"]
     if not commits:
         return ()
-    text = "\n".join([*commits, f"^{head}", "--not", "--all"]) + "\n"
-    ran = await git.run(
-        b"rev-list", b"--no-walk=unsorted", b"--stdin", repository=Location(common), stdin=text.encode()
-    )
+    text = "\n".join([*commits, f"^{head}"]) + "\n"
+    # Not `--all` through stdin: git < 2.42 takes no options there.
+    arguments = (b"rev-list", b"--topo-order", b"--stdin", b"--not", b"--all")
+    ran = await git.run(*arguments, repository=Location(common), stdin=text.encode())
     return tuple(ran.out.decode("ascii").split())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -21,6 +22,7 @@ from domain.errors import (
     BranchInUse,
     NotWritable,
     PathInUse,
+    Refusal,
     UnbornHead,
     UnknownBase,
     UnsafePath,
@@ -36,6 +38,17 @@ if TYPE_CHECKING:
     from adapters.yard.yard import Yard
 
 SUFFIXES = 10_000  # names that are tried before the path counts as in use
+
+
+@dataclass(eq=False)
+class BranchConflicts(Refusal):
+    """Git keeps branches as paths: `a` and `a/b` cannot both exist."""
+
+    branch: str
+    other: str
+    code = "branch_conflict"
+    text = "the branch {branch} cannot exist beside {other}: git keeps branches as paths."
+    remedy = "Choose another name, or another branch with --branch."
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,12 +79,12 @@ async def create(yard: Yard, repository: Repository, wish: Wish, request: Reques
     while True:
         number, chosen = _free(rows, repository, slug, taken)
         ref = explicit or branch_ref(chosen)
-        base, existing = await _resolve(yard, repository, wish, parent, ref)
-        if existing is not None:
+        base, obstacle = await _resolve(yard, repository, wish, parent, ref)
+        if obstacle is not None:
             if explicit is None and number > 1:
                 taken.add(chosen)
                 continue
-            _refuse_branch(repository, ref, existing)
+            raise obstacle
         command = _command(repository, wish, chosen, ref, base, parent)
         lanes.decide(lanes.INITIAL, command)  # what it refuses, it refuses before the repository is noted
         await yard.register(repository, request)
@@ -139,38 +152,79 @@ def _require_room(repository: Repository) -> None:
             raise NotWritable(os.fsdecode(directory), "the permissions do not allow it")
 
 
-def _refuse_branch(repository: Repository, ref: str, at: str) -> None:
-    users = head_users(repository.common, ref.encode())
-    branch = short_branch(ref) or ref
-    if users:
-        raise BranchInUse(branch, f"the worktree of {os.fsdecode(users[0])}")
-    raise BranchExists(branch, at[:12])
-
-
 async def _resolve(
     yard: Yard, repository: Repository, wish: Wish, parent: Record | None, ref: str
-) -> tuple[Base, str | None]:
-    """Returns the base as a commit, and where the branch is if it exists: one process for both."""
-    wanted = wish.base or (str(parent["branch"] or parent["head"]) if parent else None)
+) -> tuple[Base, Refusal | None]:
+    """Returns the base as a commit, and why the branch cannot be made: one process for both."""
+    wanted = wish.base
+    if wanted is None and parent is not None:
+        wanted = str(parent["branch"] or parent["head"])
     if wanted is not None and (not wanted.strip() or any(c in wanted for c in "\n\0") or _lone(wanted)):
         raise UnknownBase(wanted)
     symbol = wanted or _head_branch(repository)
     names = [f"refs/heads/{symbol}", f"refs/remotes/{symbol}", f"refs/tags/{symbol}", symbol]
-    lines = [*names, f"{symbol}^{{commit}}", ref]
-    ran = await yard.git.run(
-        b"cat-file",
-        b"--batch-check",
-        repository=Location(repository.common),
-        stdin="".join(line + "\n" for line in lines).encode(),
-    )
-    found = parse_batch_check(ran.out)
-    commit, branch = found[-2], found[-1]
+    above = _above(ref)
+    found = await _look_up(yard, repository, [*names, f"{symbol}^{{commit}}", ref, *above])
+    known, commit, branch = found[:3], found[4], found[5]
     if commit is None and wanted is None:
         raise UnbornHead(os.fsdecode(repository.root))
     if commit is None:
         raise UnknownBase(str(wanted))
-    full = next((name for name, each in zip(names, found[:3], strict=False) if each is not None), symbol)
-    return Base(full, commit[0]), branch[0] if branch else None
+    full = next((name for name, each in zip(names, known, strict=False) if each is not None), symbol)
+    in_the_way = [name for name, each in zip(above, found[6:], strict=True) if each is not None]
+    return Base(full, commit), await _obstacle(yard, repository, ref, branch, in_the_way)
+
+
+async def _look_up(yard: Yard, repository: Repository, names: list[str]) -> list[str | None]:
+    """Returns the object that each name means, or None."""
+    ran = await yard.git.run(
+        b"cat-file",
+        b"--batch-check",
+        repository=Location(repository.common),
+        stdin="".join(name + "\n" for name in names).encode(),
+    )
+    return [each[0] if each else None for each in parse_batch_check(ran.out)]
+
+
+def _above(ref: str) -> list[str]:
+    """Returns the branches that would have to be directories: `refs/heads/a` for `refs/heads/a/b`."""
+    parts = ref.split("/")
+    return ["/".join(parts[:end]) for end in range(3, len(parts))]
+
+
+async def _obstacle(
+    yard: Yard, repository: Repository, ref: str, at: str | None, above: list[str]
+) -> Refusal | None:
+    """Returns why git would not make the branch, or None."""
+    branch = short_branch(ref) or ref
+    if at is not None:
+        users = head_users(repository.common, ref.encode())
+        if users:
+            return BranchInUse(branch, f"the worktree of {os.fsdecode(users[0])}")
+        return BranchExists(branch, at[:12])
+    other = above[0] if above else await _first_below(yard, repository, ref)
+    return None if other is None else BranchConflicts(branch, short_branch(other) or other)
+
+
+async def _first_below(yard: Yard, repository: Repository, ref: str) -> str | None:
+    """Returns a branch for which this one would have to be a directory; mostly costs no process."""
+    common = repository.common
+    if not _may_be_below(common, ref.encode()):
+        return None
+    arguments = (b"for-each-ref", b"--count=1", b"--format=%(refname)", ref.encode() + b"/")
+    ran = await yard.git.run(*arguments, repository=Location(common))
+    return ran.out.decode("utf-8", "replace").strip() or None
+
+
+def _may_be_below(common: bytes, ref: bytes) -> bool:
+    """Tells whether a branch may lie below this name: a loose one, a packed one, or one in a reftable."""
+    if any(os.path.isdir(os.path.join(common, each)) for each in (ref, b"reftable")):
+        return True
+    try:
+        with open(os.path.join(common, b"packed-refs"), "rb") as lines:
+            return any(b" " + ref + b"/" in line for line in lines)
+    except FileNotFoundError:
+        return False
 
 
 def _lone(text: str) -> bool:

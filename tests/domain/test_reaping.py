@@ -274,3 +274,11 @@ def test_a_lane_in_review_is_not_reaped_as_if_nothing_were_wrong(facts: tuple[Fa
 @pytest.mark.parametrize("facts", [REBUILD_IN_REVIEW, UNDOING_IN_REVIEW])
 def test_a_half_made_checkout_is_not_reaped_by_snapshot(facts: tuple[Fact, ...]) -> None:
     given(*facts).when(ReapLane(snapshot="s-1")).refused(WrongState, command="reaped", state="needs-review")
+
+
+def test_a_retry_is_given_the_whole_patience_again() -> None:
+    gave_up = TreeResisted(path=RESTING, step="destroy", attempt=3, reason="busy", left=("mnt",), final=True)
+    given(*REAPING, explained, gave_up, retried).learns(
+        Resisted(reason="busy", left=("mnt",)),
+        TreeResisted(path=RESTING, step="destroy", attempt=1, reason="busy", left=("mnt",), final=False),
+    )

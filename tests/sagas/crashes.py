@@ -1,0 +1,89 @@
+"""Stopping dead at a chosen moment: by an exception that nobody expects, or by the death of the process."""
+
+from __future__ import annotations
+
+import os
+import traceback
+import warnings
+from typing import TYPE_CHECKING
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.sagas.worlds import Open, World
+
+    Act = Callable[[Open], Awaitable[object]]
+
+DEAD = 77  # how a process ends that has died where it was told to
+
+
+class Stopped(BaseException):
+    """Everything ends here, as far as anybody can tell."""
+
+
+def moments(world: World, act: Act) -> list[tuple[str, str]]:
+    """Runs to the end and returns the moments of the act in which a crash could have come."""
+    heard: list[tuple[str, str]] = []
+
+    async def main() -> None:
+        async with world.open(lambda moment, step: heard.append((moment, step))) as opened:
+            await act(opened)
+
+    trio.run(main)
+    return heard
+
+
+def stop(world: World, act: Act, moment: int, *, dies: bool) -> None:
+    """Runs until the moment of that number and stops dead; `dies` leaves journal and locks to the kernel."""
+    if dies:
+        _die(world, act, moment)
+        return
+    try:
+        trio.run(_run_until, world, act, moment, _raise)
+    except Stopped:
+        return
+    except BaseExceptionGroup as several:
+        assert several.split(Stopped)[1] is None, several
+        return
+    raise AssertionError(f"there is no moment {moment}")
+
+
+async def _run_until(world: World, act: Act, moment: int, end: Callable[[], None]) -> None:
+    left = moment
+
+    def notice(when: str, step: str) -> None:
+        nonlocal left
+        if left == 0:
+            end()
+        left -= 1
+
+    async with world.open(notice) as opened:
+        await act(opened)
+
+
+def _raise() -> None:
+    raise Stopped
+
+
+def _die(world: World, act: Act, moment: int) -> None:
+    ended = in_a_process(lambda: trio.run(_run_until, world, act, moment, lambda: os._exit(DEAD)))
+    assert ended == DEAD, f"there is no moment {moment}"
+
+
+def in_a_process(work: Callable[[], object]) -> int:
+    """Runs the work in a process of its own and returns how that ended: 0, its code, or a signal below 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads that wait for work are of no concern
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

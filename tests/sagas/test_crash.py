@@ -1,0 +1,146 @@
+"""Whatever is interrupted, at any moment, is finished or undone by the next start, and ends as if nothing was."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+import trio
+
+from domain import creation, effects, removal, restore
+from domain.states import name
+from tests.sagas.crashes import moments, stop
+from tests.sagas.scenarios import EFFECTS, SCENARIOS, Scenario
+from tests.sagas.worlds import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BY_NAME = {each.name: each for each in SCENARIOS}
+# Where one command has ended and another of the same request has not begun: nothing is owed there.
+RESTS = (
+    ["repository.registered@1"],
+    ["repository.registered@1", "lane.adopted@1"],
+    ["snapshot.planned@1", "lane.snapshotted@1"],
+)
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """How a scenario runs without a crash: what is seen before and after, and what happens between."""
+
+    before: dict[str, object]
+    after: dict[str, object]
+    tags: list[str]
+    heard: list[tuple[str, str]]
+    state: str
+
+
+@cache
+def reference(scenario: Scenario) -> Reference:
+    with _home() as home:
+        world, start = made(home, scenario)
+        before = world.look()
+        heard = moments(world, scenario.act)
+        assert trio.run(world.complaints) == []
+        return Reference(before, world.look(), world.tags(start), heard, state_of(world))
+
+
+@contextmanager
+def _home() -> Iterator[Path]:
+    memory = Path("/dev/shm")
+    home = Path(tempfile.mkdtemp(prefix="laneyard-", dir=memory if memory.is_dir() else None))
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home)
+
+
+def made(home: Path, scenario: Scenario) -> tuple[World, int]:
+    """Returns a world where the scenario can begin, and the position where its log does."""
+    world = World(home, retention=scenario.retention)
+
+    async def prepare() -> None:
+        async with world.open() as opened:
+            await scenario.prepare(opened)
+
+    trio.run(prepare)
+    if scenario.program:
+        world.fake(scenario.program)
+    return world, len(world.tags())
+
+
+def state_of(world: World) -> str:
+    async def read() -> str:
+        async with world.open() as opened:
+            return opened.state()
+
+    return trio.run(read)
+
+
+def cases() -> list[object]:
+    """Returns every moment of every scenario; a few are quick to tell that something is wrong."""
+    found = []
+    for scenario in SCENARIOS:
+        for moment, (when, step) in enumerate(scenario.moments):
+            quick = scenario.name in ("remove-clean", "restore-moved") and when == "after-effect"
+            marks = () if quick else (pytest.mark.slow,)
+            found.append(pytest.param(scenario.name, moment, marks=marks, id=f"{scenario.name}-{moment}-{when}-{step}"))
+    return found
+
+
+@pytest.mark.parametrize(("scenario", "moment"), cases())
+def test_a_crash_at_any_moment_is_made_good_by_the_next_start(home: Path, scenario: str, moment: int) -> None:
+    chosen = BY_NAME[scenario]
+    world, start = made(home, chosen)
+    stop(world, chosen.act, moment, dies=(moment + moment // 4) % 2 == 0)
+    assert_made_good(world, chosen, start)
+
+
+def assert_made_good(world: World, scenario: Scenario, start: int) -> None:
+    """Opens the yard anew, asks again if the command had not begun, and compares with a run without a crash."""
+    expected = reference(scenario)
+    trio.run(recover, world)
+    begun = world.tags(start)
+    if begun != expected.tags:
+        assert begun == [] or begun in RESTS
+        assert unless(world.look(), "refs", "snapshots") == unless(expected.before, "refs", "snapshots")
+        trio.run(ask, world, scenario)
+        assert world.tags(start) in (begun + expected.tags, begun + expected.tags[len(begun) :])
+    assert trio.run(world.complaints) == []
+    assert state_of(world) == expected.state == scenario.ends
+    assert unless(world.look(), "snapshots", "refs") == unless(expected.after, "snapshots", "refs")
+    kept = set(world.tags(start)).intersection(("lane.snapshotted@1",)) and begun in RESTS[2:]
+    if not kept:
+        assert world.look() == expected.after
+
+
+def unless(seen: dict[str, object], *left_out: str) -> dict[str, object]:
+    return {what: each for what, each in seen.items() if what not in left_out}
+
+
+async def recover(world: World) -> None:
+    async with world.open():
+        pass
+
+
+async def ask(world: World, scenario: Scenario) -> None:
+    async with world.open() as opened:
+        await scenario.act(opened)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.slow
+def test_the_moments_in_which_a_crash_comes_are_all_there_are(scenario: Scenario) -> None:
+    assert reference(scenario).heard == scenario.moments
+    assert reference(scenario).state == scenario.ends
+
+
+def test_every_effect_and_every_chapter_is_crashed_in() -> None:
+    steps = {step for scenario in SCENARIOS for step in scenario.steps.split()}
+    assert EFFECTS <= steps
