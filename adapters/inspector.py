@@ -42,7 +42,10 @@ STATUS = (
     b"--ignore-submodules=none",
 )
 
+SHA1 = "0" * 40
+
 T = TypeVar("T")
+Stamp = tuple[int, int, int, int]  # inode, size, times of change: git replaces an index and never rewrites it
 
 
 class Inspector:
@@ -58,9 +61,9 @@ class Inspector:
         root, admin = unpack(place.path), unpack(place.admin)
         identity = try_(lambda: identify(root))
         apart = try_(lambda: _require_agreement(admin, root))
-        status = apart if isinstance(apart, Unknown) else await self._status(admin, root)
+        both = (apart, apart) if isinstance(apart, Unknown) else await self._status_and_index(admin, root)
+        status, index = both
         head = _head(status)
-        index = try_(lambda: _survey_index(admin, head))
         return Seen(
             at=at,
             identity=identity,
@@ -73,6 +76,24 @@ class Inspector:
             obstacles=_obstacles(status, index, root, admin),
             fingerprint=None if omit is None else await _fingerprint(root, omit),
         )
+
+    async def _status_and_index(
+        self, admin: bytes, root: bytes
+    ) -> tuple[Status | Unknown, IndexSurvey | Unknown]:
+        """Reads the index while git reads the tree; again where it is not the one that git has read."""
+        early: list[tuple[Stamp | Unknown, IndexSurvey | Unknown]] = []
+
+        async def survey() -> None:
+            early.append(await trio.to_thread.run_sync(_stamped_survey, admin))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(survey)
+            status = await self._status(admin, root)
+        [(stamp, index)], head = early, _head(status)
+        # A flag that somebody sets meanwhile hides an edit from git: the index must be the same at the end.
+        if _is_sha1(head) and not isinstance(stamp, Unknown) and stamp == try_(lambda: _stamp(admin)):
+            return status, index
+        return status, try_(lambda: _survey_index(admin, head))
 
     async def _status(self, admin: bytes, root: bytes) -> Status | Unknown:
         try:
@@ -139,6 +160,20 @@ def _packed(paths: Iterable[bytes]) -> tuple[str, ...]:
 def _survey_index(admin: bytes, head: str | Unknown) -> IndexSurvey:
     oid_bytes = len(head) // 2 if isinstance(head, str) else 20
     return survey_index(read_file(os.path.join(admin, b"index"), INDEX_LIMIT), oid_bytes)
+
+
+def _stamped_survey(admin: bytes) -> tuple[Stamp | Unknown, IndexSurvey | Unknown]:
+    """Returns the survey of an index of SHA-1, which most are, and what the file was before it was read."""
+    return try_(lambda: _stamp(admin)), try_(lambda: _survey_index(admin, SHA1))
+
+
+def _stamp(admin: bytes) -> Stamp:
+    status = os.lstat(os.path.join(admin, b"index"))
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _is_sha1(head: str | Unknown) -> bool:
+    return isinstance(head, Unknown) or len(head) == len(SHA1)
 
 
 def _lock_of(admin: bytes) -> str | None:

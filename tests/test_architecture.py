@@ -48,7 +48,8 @@ ONLY_IN = [  # (names, the places that may use them); a place that ends in a sla
     ({"print"}, ("adapters/cli/",)),
     ({"tests", "scripts", "eventsourcing.tests", "unittest"}, ()),
 ]
-LINES = {"domain": 250, "projections": 300, "adapters": 300}
+LINES = {"domain": 300, "projections": 300, "adapters": 300}
+CATALOGUES = {"domain/events.py": 460, "domain/errors.py": 360}  # looked things up in, not read through
 FUNCTION_LINES = 50
 DEV_TOOLS = re.compile(r"\b(pytest|mypy|ruff(?!: noqa)|xdist|hypothesis|pycryptodome)\b", re.IGNORECASE)
 
@@ -172,8 +173,9 @@ def swallowed_exceptions(module: Module) -> Iterator[str]:
 
 
 def too_long(module: Module) -> Iterator[str]:
-    if (lines := module.text.count("\n")) > LINES[module.package]:
-        yield f"{module.path}:1: {lines} lines, at most {LINES[module.package]}"
+    most = CATALOGUES.get(str(module.path), LINES[module.package])
+    if (lines := module.text.count("\n")) > most:
+        yield f"{module.path}:1: {lines} lines, at most {most}"
     for node in module.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -255,7 +257,7 @@ LONG_FUNCTION = "def f() -> None:\n" + "    f()\n" * 50
         ("adapters/a.py", "try: f()\nexcept OSError: pass", "an exception is swallowed"),
         ("adapters/a.py", "try: f()\nexcept OSError: ...", "an exception is swallowed"),
         ("adapters/a.py", "x = 1\n" * 301, "301 lines, at most 300"),
-        ("domain/a.py", "x = 1\n" * 251, "251 lines, at most 250"),
+        ("domain/a.py", "x = 1\n" * 301, "301 lines, at most 300"),
         ("adapters/a.py", LONG_FUNCTION, "f has 51 lines, at most 50"),
         ("adapters/a.py", "# for mypy's sake", "knows nothing of mypy"),
     ],

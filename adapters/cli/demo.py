@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import tempfile
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,7 +23,7 @@ from adapters.wiring import git_door
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 LANE = "fix-login"
 # The scratch repository's commits need a name, and none of the user's own habits.
@@ -108,10 +108,10 @@ def run_demo(arguments: Namespace) -> int:
         if not arguments.json:
             say(f"A scratch repository: {scratch.root}, removed at the end. Your own state is not touched.")
             say("Each 'laneyard' below stands for 'laneyard -C <repository> --state-dir <directory>'.")
-        _live(scratch)
+        created, before = _live(scratch)
         _crash(scratch)
-        _reap(scratch)
-        _audit(scratch)
+        reaped = _reap(scratch, before)
+        _audit(scratch, created, reaped)
     return UNFINISHED if scratch.failed else DONE
 
 
@@ -126,8 +126,10 @@ def _begin(scratch: Scratch) -> None:
     scratch.git(scratch.root, b"commit", b"--quiet", b"--message=first")
 
 
-def _live(scratch: Scratch) -> None:
+def _live(scratch: Scratch) -> tuple[int, bytes]:
+    """Returns the position of the log after the creation, and the status of the work."""
     scratch.laneyard("A lane is a branch and its worktree.", "create", LANE)
+    created = scratch.position()
     _work(scratch)
     _show_status(scratch, "Work in it: one change staged, one not, one file that git does not know.")
     scratch.laneyard("Keep a verified copy; nothing is moved.", "snapshot", LANE)
@@ -136,6 +138,7 @@ def _live(scratch: Scratch) -> None:
     scratch.laneyard("It is listed where it rests.", "list")
     scratch.laneyard("And comes back byte for byte.", "restore", LANE)
     _show_status(scratch, "Git sees what it saw before.", before)
+    return created, before
 
 
 def _work(scratch: Scratch) -> None:
@@ -181,17 +184,20 @@ def _dying(arguments: Namespace) -> int:
         return DONE
 
 
-def _reap(scratch: Scratch) -> None:
+def _reap(scratch: Scratch, before: bytes) -> int:
+    """Returns the position of the log after the reaping."""
     scratch.laneyard("Reaping deletes it, once every entry is explained by a snapshot.", "reap", LANE)
+    reaped = scratch.position()
     scratch.laneyard("It is gone, and still known.", "list", "--all")
     scratch.laneyard("A snapshot brings it back all the same.", "restore", LANE)
+    _show_status(scratch, "Staged, not staged and unknown to git, as it was.", before)
+    return reaped
 
 
-def _audit(scratch: Scratch) -> None:
+def _audit(scratch: Scratch, created: int, reaped: int) -> None:
     scratch.laneyard("Is the log what was written, and does the disk agree?", "verify")
     scratch.laneyard("Every table can be made anew from the log,", "rebuild")
     scratch.laneyard("and is the same.", "verify")
-    end, created = scratch.position(), 5
     scratch.laneyard("The lanes as they were right after the creation.", "list", "--at", str(created))
-    scratch.laneyard("What has changed since then.", "diff", str(created), str(end))
+    scratch.laneyard("What was different after the reaping.", "diff", str(created), str(reaped))
     scratch.laneyard("Who did what, when: the lane's whole story.", "log", LANE)

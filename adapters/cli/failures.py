@@ -13,14 +13,7 @@ from adapters.cli import REFUSED, UNUSABLE
 from adapters.files.errors import FilesError
 from adapters.git.errors import GitError, GitMissing, GitTimedOut
 from adapters.store.codec import StoreNewer, StoreUnreadable
-from adapters.store.connection import (
-    StoreBusy,
-    StoreCorrupt,
-    StoreFull,
-    StoreMissing,
-    StoreReadOnly,
-    StoreTooNew,
-)
+from adapters.store.errors import StoreBusy, StoreCorrupt, StoreFull, StoreMissing, StoreReadOnly, StoreTooNew
 from adapters.wiring import StateLocked
 from domain.errors import Refusal
 

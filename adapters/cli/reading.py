@@ -9,7 +9,7 @@ from adapters import config
 from adapters.cli import DONE, shapes
 from adapters.cli.changing import engine, scope
 from adapters.cli.output import clock, legible, say, table
-from adapters.store.connection import StoreMissing
+from adapters.store.errors import StoreMissing
 from adapters.store.reader import Reader, records
 from adapters.yard.yard import GONE, find_lane, now
 from domain.envelope import lane_of, stream_of
@@ -60,6 +60,7 @@ def run_list(arguments: Namespace) -> int:
     key = scope(arguments)
     rows = _rows(arguments)
     rows = [row for row in rows if key is None or row["repository"] == key]
+    rows.sort(key=lambda row: (str(row["created_at"]), str(row["id"])))
     if not arguments.all:
         rows = [row for row in rows if row["state"] not in GONE]
     if arguments.json:
@@ -72,7 +73,7 @@ def run_list(arguments: Namespace) -> int:
         return DONE
     table(
         ("LANE", "STATE", "BRANCH", "HEAD", "EDITION", "PATH"),
-        [_cells(row) for row in sorted(rows, key=lambda row: int(row["position"] or 0))],
+        [_cells(row) for row in rows],
     )
     return DONE
 

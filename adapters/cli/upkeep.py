@@ -17,7 +17,8 @@ from adapters.files.oslock import OsLock
 from adapters.git.errors import GitError
 from adapters.reality import differences
 from adapters.store import verify, views
-from adapters.store.connection import StoreMissing, connect, sqlite_version
+from adapters.store.connection import connect, sqlite_version
+from adapters.store.errors import StoreMissing
 from adapters.store.journal import Journal
 from adapters.store.reader import Reader
 from adapters.wiring import git_door, own_state_dir
@@ -65,9 +66,7 @@ def _print_findings(checked: int, findings: list[verify.Finding], world: list[Di
         say(f"log: {each.check}{where}: {each.message}")
     if findings:
         say(f"the log is NOT in order: {count(len(findings), 'finding')} in {count(checked, 'event')}")
-        say(
-            "where only tables are named, 'laneyard rebuild' makes them anew; else restore a backup of the log"
-        )
+        say("where only tables are named, 'laneyard rebuild' makes them anew; else restore a copy of the log")
         return
     say(f"the log is in order: {count(checked, 'event')}, the chain holds, every table is what the log says")
     for difference in world:

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from adapters.store.connection import StoreError
+from adapters.store.errors import StoreError
 from domain.envelope import Actor, Envelope
 from domain.events import BY_TAG, Fact
 from domain.upcast import UPCASTERS, UnknownFact, refusal, upcast

@@ -13,11 +13,12 @@ import apsw
 import msgspec
 
 from adapters.store import views
+from adapters.store.append import Row as Event
+from adapters.store.append import append, read_head
 from adapters.store.chain import Head
 from adapters.store.codec import Row, decode, encode
-from adapters.store.connection import transaction, translate
-from adapters.store.recorder import Row as Event
-from adapters.store.recorder import append, read_head
+from adapters.store.connection import transaction
+from adapters.store.errors import translate
 from adapters.store.tables import Rows
 from domain.envelope import Actor, Envelope
 from domain.errors import CommandReused, PathInUse

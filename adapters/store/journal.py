@@ -16,7 +16,8 @@ import msgspec
 
 from adapters.store import views
 from adapters.store.commit import Answer, ClaimTaken, Committed, Committer, Entry
-from adapters.store.connection import StoreError, connect, transaction
+from adapters.store.connection import connect, transaction
+from adapters.store.errors import StoreError
 
 __all__ = ["ClaimTaken", "Committed", "Entry", "Journal", "Promise"]
 

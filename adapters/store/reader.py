@@ -5,10 +5,11 @@ from types import TracebackType
 from typing import Self, cast
 
 from adapters.store import log, tables
+from adapters.store.append import read_head
 from adapters.store.chain import Head
-from adapters.store.connection import connect, translate
+from adapters.store.connection import connect
+from adapters.store.errors import translate
 from adapters.store.fold import Fold
-from adapters.store.recorder import read_head
 from domain.envelope import Envelope, stream_of
 from domain.lane import INITIAL, evolve
 from domain.states import Lane

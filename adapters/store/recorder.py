@@ -1,4 +1,4 @@
-"""The library's recorders over one SQLite file: the only place where events are written and read back."""
+"""The library's recorders over one SQLite file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import apsw
 from eventsourcing.persistence import (
     AggregateRecorder,
     ApplicationRecorder,
-    InfrastructureFactory,
     IntegrityError,
     Notification,
     ProcessRecorder,
@@ -22,49 +21,18 @@ from eventsourcing.persistence import (
     TrackingRecorder,
     WaitInterruptedError,
 )
-from eventsourcing.utils import resolve_topic, strtobool
 
-from adapters.store.chain import GENESIS, Head, link
-from adapters.store.connection import BEAT, LOCK_TIMEOUT, Store, initialise, translate
+from adapters.store.append import Row, append
+from adapters.store.connection import initialise
+from adapters.store.pool import BEAT, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from threading import Event
 
-    from eventsourcing.utils import Environment, EnvType
+    import apsw
 
-Row = tuple[str, int, str, bytes]  # stream, version, type, state
 R = TypeVar("R", bound="ApswRecorder")
-
-
-def append(
-    connection: apsw.Connection, rows: Sequence[Row], head: Head | None = None
-) -> tuple[list[int], Head]:
-    """Appends rows of (stream, version, type, state) and returns their positions and the new head.
-
-    Must be called within a write transaction. Raises `IntegrityError` for a version that is taken, and may
-    leave some rows in the transaction: the caller rolls back to its savepoint and keeps the head it had.
-    """
-    last, previous = head or read_head(connection)
-    position = last
-    records = []
-    for stream, version, type_, state in rows:
-        position += 1
-        previous = link(previous, position, stream, version, type_, state)
-        records.append((position, stream, version, type_, state, previous))
-    try:
-        connection.executemany(_INSERT, records)
-    except apsw.Error:
-        with translate():  # only now: entering it for each append would cost a tenth of the append
-            raise
-    return list(range(last + 1, position + 1)), Head(position, previous)
-
-
-def read_head(connection: apsw.Connection) -> Head:
-    """Returns the last position ever given, even if its row is gone, and the hash of the last row."""
-    with translate():
-        issued, last, previous = connection.execute(_HEAD).get
-    return Head(max(issued or 0, last or 0), previous or GENESIS)
 
 
 class ApswRecorder:
@@ -260,69 +228,6 @@ class ApswProcessRecorder(ApswTrackingRecorder, ApswApplicationRecorder, Process
         return super()._insert_events(connection, rows, **kwargs)
 
 
-class Factory(InfrastructureFactory[ApswTrackingRecorder]):
-    """Makes recorders from the keys APSW_DBNAME, APSW_LOCK_TIMEOUT, CREATE_TABLE and ORIGINATOR_ID_TYPE."""
-
-    def __init__(self, env: Environment | EnvType | None) -> None:
-        super().__init__(env)
-        name = self.env.get("APSW_DBNAME")
-        if not name:
-            raise OSError(f"no database name under {' or '.join(self.env.create_keys('APSW_DBNAME'))}")
-        self.id_type = self._id_type()
-        self.store = Store(name, lock_timeout=self._lock_timeout())
-
-    def aggregate_recorder(self, purpose: str = "events") -> AggregateRecorder:
-        """Makes a recorder of streams without positions."""
-        return self._ready(ApswAggregateRecorder(self.store, self.id_type, purpose))
-
-    def application_recorder(self) -> ApplicationRecorder:
-        """Makes the recorder of the log."""
-        chosen = self._class(self.APPLICATION_RECORDER_TOPIC, ApswApplicationRecorder)
-        return self._ready(chosen(self.store, self.id_type))
-
-    def tracking_recorder(
-        self, tracking_recorder_class: type[ApswTrackingRecorder] | None = None
-    ) -> ApswTrackingRecorder:
-        """Makes a tracking recorder of the given class, the configured one, or ours."""
-        chosen = tracking_recorder_class or self._class(self.TRACKING_RECORDER_TOPIC, ApswTrackingRecorder)
-        return self._ready(chosen(self.store, self.id_type))
-
-    def process_recorder(self) -> ProcessRecorder:
-        """Makes a recorder that keeps events and tracking in one transaction."""
-        chosen = self._class(self.PROCESS_RECORDER_TOPIC, ApswProcessRecorder)
-        return self._ready(chosen(self.store, self.id_type))
-
-    def close(self) -> None:
-        """Closes every connection."""
-        self.store.close()
-
-    def _class(self, key: str, ours: type[R]) -> type[R]:
-        topic = self.env.get(key)
-        chosen = resolve_topic(topic) if topic else ours
-        if not issubclass(chosen, ours):
-            raise TypeError(f"{key}: {topic} is no {ours.__name__}")
-        return chosen
-
-    def _ready(self, recorder: R) -> R:
-        if strtobool(self.env.get("CREATE_TABLE") or "yes"):
-            recorder.create_table()
-        return recorder
-
-    def _id_type(self) -> type[UUID] | type[str]:
-        name = self.env.get("ORIGINATOR_ID_TYPE") or "uuid"
-        try:
-            return _ID_TYPES[name.lower()]
-        except KeyError:
-            raise OSError(f"ORIGINATOR_ID_TYPE is {name!r}, neither uuid nor text") from None
-
-    def _lock_timeout(self) -> float:
-        seconds = (self.env.get("APSW_LOCK_TIMEOUT") or "").strip()
-        try:
-            return float(seconds or LOCK_TIMEOUT)
-        except ValueError:
-            raise OSError(f"APSW_LOCK_TIMEOUT is {seconds!r}, no number of seconds") from None
-
-
 def _number(cursor: apsw.Cursor) -> int | None:
     value = cursor.get
     return None if value is None else int(value)
@@ -336,15 +241,8 @@ def _rows(events: Sequence[StoredEvent]) -> list[Row]:
     return [(_stream(e.originator_id), e.originator_version, e.topic, e.state) for e in events]
 
 
-_ID_TYPES: dict[str, type[UUID] | type[str]] = {"uuid": UUID, "text": str}
 _LAST = 2**63 - 1
 
-_INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
-_HEAD = """
-SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'event'),
-       (SELECT max(position) FROM event),
-       (SELECT hash FROM event ORDER BY position DESC LIMIT 1)
-"""
 _AGGREGATE_TABLE = """
 CREATE TABLE IF NOT EXISTS {table}(
   stream TEXT NOT NULL, version INTEGER NOT NULL CHECK(version >= 0), type TEXT NOT NULL, state BLOB NOT NULL,

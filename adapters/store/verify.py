@@ -8,7 +8,7 @@ import msgspec
 
 from adapters.store import chain, log, tables, views
 from adapters.store.codec import StoreUnreadable, decode
-from adapters.store.connection import translate
+from adapters.store.errors import translate
 from adapters.store.fold import Fold
 from domain.envelope import Envelope
 from projections.catalogue import IMMEDIATE, TABLES

@@ -79,7 +79,8 @@ async def remove(
     for attempt in range(ATTEMPTS):
         command = await _with_snapshot(yard, lane_id, place, base, request)
         try:
-            return _removed(await yard.engine.handle(lane_id, command, request))
+            kept = delete_branch and not command.delete_branch
+            return _removed(await yard.engine.handle(lane_id, command, request), branch_kept=kept)
         except ChangedSinceSnapshot:
             if attempt == ATTEMPTS - 1:
                 raise
@@ -123,12 +124,15 @@ def _replace(base: RemoveLane, seen: Seen, taken: str | None) -> RemoveLane:
     )
 
 
-def _removed(committed: Committed) -> Done:
+def _removed(committed: Committed, *, branch_kept: bool = False) -> Done:
     for fact in committed.facts:
         if isinstance(fact, RemovalAbandoned):
             return ended(committed, (fact.code, fact.reason))
     lane = committed.lane
-    return ended(committed, None, *(lane.warnings if isinstance(lane, Quarantined) else ()))
+    warnings = lane.warnings if isinstance(lane, Quarantined) else ()
+    if branch_kept:
+        warnings = (*warnings, "the branch is kept, as no snapshot holds its commits")
+    return ended(committed, None, *warnings)
 
 
 def place_of(lane: Lane, verb: str) -> Place:

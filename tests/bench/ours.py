@@ -35,6 +35,10 @@ class Lane:
         done = await create.create(self._yard, repository, wish, new_request(self._yard.settings))
         _expect(done, Active)
 
+    async def look(self) -> None:
+        lane, _ = self._yard.reader.lane(str(self._row()["id"]))
+        await self._yard.inspector.look(putting_away.place_of(lane, "looked at"))
+
     async def remove(self) -> None:
         repository, row = await self._repository(), self._row()
         request = new_request(self._yard.settings)

@@ -17,9 +17,25 @@ if TYPE_CHECKING:
 SEED = 20_240_501
 SMALLEST, LARGEST = 200, 20_000  # bytes of a file; their logarithms are evenly spread, as in source trees
 TEXT = 1 << 20  # bytes of which every file shows a piece
-WORDS = ("return", "self", "value", "import", "lane", "for", "in", "if", "not", "None", "=", "(", ")", ":", "\n    ")
+WORDS = (
+    "return",
+    "self",
+    "value",
+    "import",
+    "lane",
+    "for",
+    "in",
+    "if",
+    "not",
+    "None",
+    "=",
+    "(",
+    ")",
+    ":",
+    "\n    ",
+)
 PER_DIRECTORY = 36
-RACY = 1.1  # seconds after which git trusts the times of a checkout
+RACY = 1.1  # seconds after which git, which compares whole ones, can trust the times of a checkout
 
 
 @dataclass(frozen=True)
@@ -81,19 +97,20 @@ def generated(files: int) -> Iterator[tuple[str, bytes]]:
     text = " ".join(chance.choices(WORDS, k=TEXT // 4)).encode()[:TEXT]
     for number in range(files):
         directory = number // PER_DIRECTORY
-        path = f"src/package_{directory // 24}/part_{directory % 24 // 4}/group_{directory}/module_{number}.py"
+        path = (
+            f"src/package_{directory // 24}/part_{directory % 24 // 4}/group_{directory}/module_{number}.py"
+        )
         size = int(SMALLEST * (LARGEST / SMALLEST) ** chance.random())
         start = chance.randrange(len(text) - LARGEST)
         yield path, f"# module {number}\n".encode() + text[start : start + size]
 
 
 def settle(scene: Scene, *worktrees: Path) -> None:
-    """Refreshes each index once git may trust the files' times, as a user's next `git status` would."""
+    """Has git trust the files' times, as a user's next `git status` does from the next second on."""
     for worktree in worktrees:
-        index = scene.git_dir(worktree) / "index"
-        time.sleep(max(0.0, index.stat().st_mtime + RACY - time.time()))
-        os.utime(index)  # as old as now: the refresh below writes it anew
-        scene.git(worktree, "update-index", "-q", "--really-refresh")
+        checked_out = (scene.git_dir(worktree) / "index").stat().st_mtime
+        time.sleep(max(0.0, checked_out + RACY - time.time()))
+        scene.git(worktree, "status", "--porcelain")
 
 
 def dirty(worktree: Path) -> None:

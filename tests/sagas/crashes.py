@@ -87,3 +87,33 @@ def in_a_process(work: Callable[[], object]) -> int:
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+class _Cancel(trio.abc.Instrument):
+    """Cancels the scope before the task's step of that number, so that its next checkpoint raises."""
+
+    def __init__(self, scope: trio.CancelScope, step: int) -> None:
+        self._task = trio.lowlevel.current_task()
+        self._scope = scope
+        self._left = step
+        self.passed = 0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        if task is self._task:
+            if self._left == 0:
+                self._scope.cancel()
+            self._left -= 1
+            self.passed += 1
+
+
+async def cancel(world: World, act: Act, checkpoint: int) -> bool:
+    """Runs the command until its checkpoint of that number and cancels it; tells whether it came so far."""
+    async with world.open() as opened:
+        with trio.CancelScope() as scope:
+            instrument = _Cancel(scope, checkpoint)
+            trio.lowlevel.add_instrument(instrument)
+            try:
+                await act(opened)
+            finally:
+                trio.lowlevel.remove_instrument(instrument)
+    return scope.cancel_called

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from domain import effects
 from tests.sagas.trees import write
+from tests.sagas.worlds import Open
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.sagas.worlds import Open
-
     Act = Callable[[Open], Awaitable[object]]
 
 EFFECTS = {each.__name__ for each in effects.Effect.__subclasses__()}
@@ -56,6 +54,11 @@ def resting(opened: Open) -> bytes:
 
 async def nothing(opened: Open) -> None:
     """The repository is not known yet."""
+
+
+async def second(opened: Open) -> None:
+    """Another lane."""
+    await opened.create("other")
 
 
 async def clean(opened: Open) -> None:
@@ -129,33 +132,56 @@ case " $* " in *" worktree add "*)
     kill -9 $$
 esac"""
 # The last that is asked of git when a snapshot is put into its checkout.
-UNREFRESHED = 'case " $* " in *" update-index "*) exit 1; esac'
+UNREFRESHED = 'case " $* " in *" update-index "*) exit 3; esac'
 
 CREATE, CAPTURE = "note AdoptLane CreateLane Checkout", "SnapshotLane Capture"
 MOVE, DELETE = "RemoveLane Lock Move FreeBranch", "Explain Destroy Deregister"
 
 SCENARIOS = (
     Scenario("create", nothing, lambda o: o.create(), f"{CREATE} Unlock", "active"),
-    Scenario("create-undone", nothing, lambda o: o.create(), f"{CREATE} {DELETE} DropBranch", "failed", program=KILLED),
+    Scenario(
+        "create-undone",
+        nothing,
+        lambda o: o.create(),
+        f"{CREATE} {DELETE} DropBranch",
+        "failed",
+        program=KILLED,
+    ),
     Scenario("snapshot", dirty, lambda o: o.snapshot(), CAPTURE, "active"),
     Scenario("remove-clean", clean, lambda o: o.remove(), MOVE, "quarantined"),
     Scenario("remove-dirty", dirty, lambda o: o.remove(), f"{CAPTURE} {MOVE}", "quarantined"),
-    Scenario("remove-forced", overgrown, lambda o: o.remove(mode="force"), f"{CAPTURE} {MOVE}", "quarantined"),
     Scenario(
-        "remove-branch", dirty, lambda o: o.remove(delete_branch=True), f"{CAPTURE} {MOVE} DropBranch", "quarantined"
+        "remove-forced", overgrown, lambda o: o.remove(mode="force"), f"{CAPTURE} {MOVE}", "quarantined"
+    ),
+    Scenario(
+        "remove-branch",
+        dirty,
+        lambda o: o.remove(delete_branch=True),
+        f"{CAPTURE} {MOVE} DropBranch",
+        "quarantined",
     ),
     Scenario("remove-given-up", obstructed, lambda o: o.remove(), "RemoveLane Lock Move Unlock", "active"),
     Scenario("restore-moved", removed, lambda o: o.restore(), "RestoreLane Move Rejoin Unlock", "active"),
     Scenario("reap", removed, lambda o: o.reap(), f"ReapLane {DELETE}", "reaped"),
-    Scenario("reap-without-snapshot", removed_clean, lambda o: o.reap(), f"{CAPTURE} ReapLane {DELETE}", "reaped"),
-    Scenario("restore-rebuilt", reaped, lambda o: o.restore(), "RestoreLane Checkout Apply Rejoin Unlock", "active"),
     Scenario(
-        "restore-undone", reaped, lambda o: o.restore(), f"RestoreLane Checkout Apply {DELETE}", "reaped",
+        "reap-without-snapshot", removed_clean, lambda o: o.reap(), f"{CAPTURE} ReapLane {DELETE}", "reaped"
+    ),
+    Scenario(
+        "restore-rebuilt", reaped, lambda o: o.restore(), "RestoreLane Checkout Apply Rejoin Unlock", "active"
+    ),
+    Scenario(
+        "restore-undone",
+        reaped,
+        lambda o: o.restore(),
+        f"RestoreLane Checkout Apply {DELETE}",
+        "reaped",
         program=UNREFRESHED,
     ),
     Scenario("reap-in-doubt", written_to, lambda o: o.reap(), "ReapLane Explain", "needs-review"),
     Scenario("review-put-back", in_review, lambda o: o.restore(), "RestoreLane Move Rejoin Unlock", "active"),
-    Scenario("review-resnapshot", in_review, lambda o: o.resnapshot(), f"{CAPTURE} ReapLane {DELETE}", "reaped"),
+    Scenario(
+        "review-resnapshot", in_review, lambda o: o.resnapshot(), f"{CAPTURE} ReapLane {DELETE}", "reaped"
+    ),
     Scenario("review-discard", in_review, lambda o: o.discard(), f"DiscardLane {DELETE}", "reaped"),
     Scenario("sweep", removed, lambda o: o.sweep(), f"ReapLane {DELETE}", "reaped", retention="0s"),
 )

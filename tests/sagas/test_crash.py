@@ -13,10 +13,9 @@ import msgspec
 import pytest
 import trio
 
-from domain import creation, effects, removal, restore
-from domain.states import name
-from tests.sagas.crashes import moments, stop
-from tests.sagas.scenarios import EFFECTS, SCENARIOS, Scenario
+from domain.events import BY_TAG
+from tests.sagas.crashes import cancel, moments, stop
+from tests.sagas.scenarios import EFFECTS, SCENARIOS, Scenario, nothing
 from tests.sagas.worlds import World
 
 if TYPE_CHECKING:
@@ -83,13 +82,20 @@ def state_of(world: World) -> str:
     return trio.run(read)
 
 
+UNADOPTED = pytest.mark.xfail(
+    reason="a repository that was registered before a crash never gets its main checkout adopted", strict=True
+)
+
+
 def cases() -> list[object]:
     """Returns every moment of every scenario; a few are quick to tell that something is wrong."""
     found = []
     for scenario in SCENARIOS:
         for moment, (when, step) in enumerate(scenario.moments):
             quick = scenario.name in ("remove-clean", "restore-moved") and when == "after-effect"
-            marks = () if quick else (pytest.mark.slow,)
+            marks = [] if quick else [pytest.mark.slow]
+            if scenario.name in ("create", "create-undone") and moment in (1, 2):
+                marks.append(UNADOPTED)
             found.append(pytest.param(scenario.name, moment, marks=marks, id=f"{scenario.name}-{moment}-{when}-{step}"))
     return found
 
@@ -141,6 +147,55 @@ def test_the_moments_in_which_a_crash_comes_are_all_there_are(scenario: Scenario
     assert reference(scenario).state == scenario.ends
 
 
+@pytest.mark.slow
 def test_every_effect_and_every_chapter_is_crashed_in() -> None:
     steps = {step for scenario in SCENARIOS for step in scenario.steps.split()}
+    told = {tag for scenario in SCENARIOS for tag in reference(scenario).tags}
     assert EFFECTS <= steps
+    assert {tag.partition(".")[0] for tag in BY_TAG} == {tag.partition(".")[0] for tag in told}
+
+
+def crashes_of_recovery() -> list[object]:
+    """Returns every moment of a recovery from a crash that came when something was done and not written down."""
+    found = []
+    for name in ("remove-dirty", "reap", "restore-rebuilt"):
+        heard = BY_NAME[name].moments
+        for first, (when, step) in enumerate(heard):
+            if when != "after-effect":
+                continue
+            for second in range(moments_to_rest(heard[first - 1 :])):
+                found.append(pytest.param(name, first, second, id=f"{name}-{step}-{second}"))
+    return found
+
+
+def moments_to_rest(heard: list[tuple[str, str]]) -> int:
+    """Returns how many moments there are until the next command of the same request, or the end."""
+    steps = [step for _, step in heard]
+    return next((at for at, step in enumerate(steps) if step not in EFFECTS), len(steps))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scenario", "first", "second"), crashes_of_recovery())
+def test_a_crash_of_the_recovery_is_made_good_by_the_start_after_it(
+    home: Path, scenario: str, first: int, second: int
+) -> None:
+    chosen = BY_NAME[scenario]
+    world, start = made(home, chosen)
+    stop(world, chosen.act, first, dies=second % 2 == 1)
+    stop(world, nothing, second, dies=second % 4 < 2)
+    assert_made_good(world, chosen, start)
+
+
+# A little more than there are; how often a command waits depends on how fast git answers.
+CHECKPOINTS = {"create-second": range(45), "remove-clean": range(32), "remove-dirty": range(0, 200, 3)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scenario", "checkpoint"), [(name, k) for name, all_of_them in CHECKPOINTS.items() for k in all_of_them]
+)
+def test_a_cancelled_command_did_not_begin_or_is_driven_on(home: Path, scenario: str, checkpoint: int) -> None:
+    chosen = BY_NAME[scenario]
+    world, start = made(home, chosen)
+    trio.run(cancel, world, chosen.act, checkpoint)
+    assert_made_good(world, chosen, start)

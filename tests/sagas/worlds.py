@@ -82,7 +82,12 @@ class World:
     def git(self, place: bytes, *arguments: str | bytes, stdin: bytes = b"", check: bool = True) -> bytes:
         """Runs the plain git program, as a user would."""
         ran = subprocess.run(
-            ["git", *arguments], cwd=place, env=self.environment, input=stdin, capture_output=True, check=False
+            ["git", *arguments],
+            cwd=place,
+            env=self.environment,
+            input=stdin,
+            capture_output=True,
+            check=False,
         )
         assert not check or ran.returncode == 0, (arguments, ran.stderr)
         return ran.stdout
@@ -95,7 +100,9 @@ class World:
         self.program = str(program)
 
     @asynccontextmanager
-    async def open(self, notice: Callable[[str, str], None] = lambda moment, step: None) -> AsyncIterator[Open]:
+    async def open(
+        self, notice: Callable[[str, str], None] = lambda moment, step: None
+    ) -> AsyncIterator[Open]:
         """Opens the yard, which drives on what was interrupted; nothing may be left that could not be."""
         async with open_yard(self.settings, notice=notice) as (yard, stopped):
             assert stopped == {}
@@ -141,13 +148,16 @@ class World:
         listed = self.git(self.root, "worktree", "list", "--porcelain", "-z")
         places = [each[9:] for each in listed.split(b"\0") if each.startswith(b"worktree ")]
         seen: dict[str, object] = {
-            "tree": {same(path): (*fact[:2], same(fact[2])) for path, fact in walk(self.root, SKIPPED).items()},
+            "tree": {
+                same(path): (*fact[:2], same(fact[2])) for path, fact in walk(self.root, SKIPPED).items()
+            },
             "worktrees": same(listed),
-            "refs": same(self.git(self.root, "for-each-ref")),
+            "refs": sorted(same(self.git(self.root, "for-each-ref")).splitlines()),
             "admin": sorted(same(path) for path in walk(os.path.join(self.common, b"worktrees"))),
             "ours": sorted(same(path) for path in walk(os.path.join(self.common, b"laneyard"))),
             "snapshots": sorted(
-                same(path) for path in walk(os.path.join(self.settings.state_dir, b"snapshots"))
+                same(path)
+                for path in walk(os.path.join(self.settings.state_dir, b"snapshots"))
                 if path.endswith(b"manifest.json")
             ),
         }
@@ -163,12 +173,15 @@ class World:
 
     def _equaliser(self) -> Callable[[bytes], bytes]:
         names: dict[bytes, bytes] = {os.fsencode(self.home): b"HOME"}
+        made = taken = 0
         for event in self.events():
             lane, snapshot = event.stream.partition("-")[2], getattr(event.fact, "snapshot", None)
             if event.type == "creation.planned@1":
-                names |= {lane.encode(): b"LANE", lane[:8].encode(): b"LANE8"}
+                made += 1
+                names |= {lane.encode(): b"LANE-%d" % made, lane[:8].encode(): b"LANE8-%d" % made}
             elif event.type == "snapshot.planned@1" and isinstance(snapshot, str):
-                names[snapshot.encode()] = b"SNAPSHOT"
+                taken += 1
+                names[snapshot.encode()] = b"SNAPSHOT-%d" % taken
 
         def same(text: bytes) -> bytes:
             for name_, instead in names.items():

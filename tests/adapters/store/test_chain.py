@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapters.store.append import append, read_head
 from adapters.store.chain import GENESIS, Head, link, walk
 from adapters.store.connection import connect, initialise
-from adapters.store.recorder import append, read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,9 @@ from uuid import UUID
 import apsw
 import pytest
 
-from adapters.store.connection import (
-    APPLICATION_ID,
-    Store,
+from adapters.store.append import append
+from adapters.store.connection import APPLICATION_ID, connect, initialise
+from adapters.store.errors import (
     StoreBusy,
     StoreCorrupt,
     StoreError,
@@ -22,11 +22,9 @@ from adapters.store.connection import (
     StoreMissing,
     StoreReadOnly,
     StoreTooNew,
-    connect,
-    initialise,
     translate,
 )
-from adapters.store.recorder import append
+from adapters.store.pool import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -208,7 +206,8 @@ def test_a_closed_store_says_so(path: Path) -> None:
 
 READ = """
 import sys
-from adapters.store.connection import StoreError, connect
+from adapters.store.connection import (connect)
+from adapters.store.errors import (StoreError)
 try:
     print(connect(sys.argv[1], read_only=sys.argv[2] == "ro").execute("SELECT count(*) FROM store").get)
 except StoreError as error:

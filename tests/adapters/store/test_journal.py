@@ -15,19 +15,12 @@ from eventsourcing.persistence import IntegrityError
 from msgspec.structs import replace
 
 from adapters.store import tables
+from adapters.store.append import append
 from adapters.store.codec import StoreNewer
-from adapters.store.connection import (
-    StoreCorrupt,
-    StoreError,
-    StoreFull,
-    StoreReadOnly,
-    StoreTooNew,
-    connect,
-    transaction,
-)
+from adapters.store.connection import connect, transaction
+from adapters.store.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
 from adapters.store.journal import ClaimTaken, Committed, Entry, Journal
 from adapters.store.reader import Reader
-from adapters.store.recorder import append
 from adapters.store.verify import verify
 from domain.envelope import stream_of
 from domain.errors import CommandReused, WrongState
@@ -434,7 +427,7 @@ def test_a_read_only_file_system_is_named(tmp_path: Path) -> None:
         with closing(Journal(path, noon)) as journal:
             add(journal, entry("a", planned("a")))
         make_read_only(small)
-        with pytest.raises(StoreError):
+        with pytest.raises(StoreReadOnly):
             Journal(path, noon)
         with pytest.raises(StoreReadOnly):
             Journal(bytes(small / "new.db"), noon)

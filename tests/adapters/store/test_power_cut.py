@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import apsw
 import pytest
 
+from adapters.store.append import append, read_head
 from adapters.store.chain import walk
 from adapters.store.connection import connect, initialise, transaction
-from adapters.store.recorder import append, read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

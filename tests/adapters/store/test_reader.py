@@ -12,7 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.store import tables
-from adapters.store.connection import StoreError, StoreMissing, connect
+from adapters.store.connection import connect
+from adapters.store.errors import StoreError, StoreMissing
 from adapters.store.journal import Journal
 from adapters.store.log import PAGE
 from adapters.store.reader import Reader

@@ -11,13 +11,13 @@ from eventsourcing.persistence import InfrastructureFactory, IntegrityError, Tra
 from eventsourcing.tests import persistence, projection
 from eventsourcing.utils import Environment
 
-from adapters.store.connection import StoreError
+from adapters.store.errors import StoreError
+from adapters.store.factory import Factory
 from adapters.store.recorder import (
     ApswAggregateRecorder,
     ApswApplicationRecorder,
     ApswProcessRecorder,
     ApswTrackingRecorder,
-    Factory,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-MODULE = "adapters.store.recorder"
+MODULE = "adapters.store.factory"
 
 # The library's cases insert tens of thousands of events, or wait for timeouts to pass.
 pytestmark = pytest.mark.slow

@@ -12,10 +12,12 @@ import apsw
 import pytest
 from eventsourcing.persistence import IntegrityError, Notification, StoredEvent, Tracking
 
-import adapters.store.connection
+import adapters.store.pool
+from adapters.store.append import append, read_head
 from adapters.store.chain import walk
-from adapters.store.connection import Store, connect, initialise, transaction
-from adapters.store.recorder import ApswApplicationRecorder, ApswTrackingRecorder, append, read_head
+from adapters.store.connection import connect, initialise, transaction
+from adapters.store.pool import Store
+from adapters.store.recorder import ApswApplicationRecorder, ApswTrackingRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -106,7 +108,7 @@ def test_a_read_in_progress_keeps_nobody_from_writing(recorder: ApswApplicationR
 @pytest.fixture
 def no_polling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves only wake-ups: what one of them misses stays missed for as long as anybody waits."""
-    monkeypatch.setattr(adapters.store.connection, "BEAT", PATIENCE)
+    monkeypatch.setattr(adapters.store.pool, "BEAT", PATIENCE)
 
 
 @pytest.mark.usefixtures("no_polling")

@@ -12,12 +12,12 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.store import views
+from adapters.store.append import append
 from adapters.store.chain import GENESIS, Head, link
 from adapters.store.codec import encode
 from adapters.store.connection import connect, transaction
 from adapters.store.journal import Journal
 from adapters.store.reader import Reader
-from adapters.store.recorder import append
 from adapters.store.verify import Finding, verify
 from domain.envelope import REPOSITORY_STREAM
 from domain.events import RepositoryRegistered, RestorePlanned, SnapshotFailed, WorktreeRebuilt

@@ -159,7 +159,7 @@ def test_what_follows_the_log_is_at_its_end_when_the_journal_is_closed(path: byt
 REBUILD = """
 import os, signal, sys
 from adapters.store import views
-from adapters.store.connection import connect, transaction
+from adapters.store.connection import (connect, transaction)
 
 left = int(sys.argv[2])
 

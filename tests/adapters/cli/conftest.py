@@ -1,0 +1,165 @@
+"""A user's desk: a repository, a state directory and a home of its own, and the program to use on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from adapters.cli import main
+from adapters.store.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[3]
+START = "import sys; sys.path.insert(0, {root!r}); from adapters.cli import main; sys.exit(main())"
+PROGRAM = (sys.executable, "-I", "-c", START.format(root=str(ROOT)))
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """What a command has said, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401
+        """Returns what was printed, which is one JSON value."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """Returns what was printed, a JSON value on each line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def error(self) -> Any:  # noqa: ANN401
+        """Returns the error, which is the only line of standard error."""
+        assert self.err.count("\n") == 1, self.err
+        return json.loads(self.err)
+
+
+class Desk:
+    """A repository with one commit, beside an empty state directory."""
+
+    def __init__(self, home: Path, root: Path | None = None) -> None:
+        self.home = home
+        self.root = root or home / "app"
+        self.state = home / "state"
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_STATE_HOME": str(home / "xdg-state"),
+            "GIT_CONFIG_GLOBAL": str(home / "gitconfig"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "Ada",
+            "GIT_AUTHOR_EMAIL": "ada@example.org",
+            "GIT_COMMITTER_NAME": "Ada",
+            "GIT_COMMITTER_EMAIL": "ada@example.org",
+            "LANEYARD_STATE_DIR": str(self.state),
+        }
+
+    def begin(self) -> Desk:
+        """Makes the repository."""
+        self.root.mkdir()
+        self.git("init", "-q", "-b", "main")
+        (self.root / "file").write_text("one\n")
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "first")
+        return self
+
+    def git(self, *arguments: str | Path, cwd: Path | None = None) -> str:
+        ran = subprocess.run(
+            ["git", *arguments],
+            cwd=cwd or self.root,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    def program(self, *arguments: str | bytes | Path, cwd: Path | None = None) -> Ran:
+        """Runs the real program as a child process."""
+        ran = subprocess.run(
+            [*PROGRAM, *arguments],
+            cwd=cwd or self.root,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        return Ran(ran.returncode, ran.stdout.decode("utf-8"), ran.stderr.decode("utf-8"))
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """Starts the real program and does not wait for it."""
+        return subprocess.Popen(
+            [*PROGRAM, *arguments],
+            cwd=self.root,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def configure(self, text: str) -> None:
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        (self.state / "config.toml").write_text(text)
+
+    def tree(self, slug: str) -> Path:
+        return self.root / ".laneyard" / "worktrees" / slug
+
+    def traces(self) -> dict[str, object]:
+        """Returns everything that a command which was refused must have left as it was."""
+        managed = self.root / ".laneyard"
+        return {
+            "worktrees": sorted(str(path) for path in (self.root / ".git/worktrees").glob("*/*")),
+            "refs": self.git("for-each-ref"),
+            "configuration": (self.root / ".git/config").read_text(),
+            "exclude": (self.root / ".git/info/exclude").read_text(),
+            "managed": sorted(str(path) for path in managed.rglob("*")) if managed.is_dir() else [],
+            "status": self.git("status", "--porcelain=v2"),
+            "lanes": self.lanes(),
+        }
+
+    def lanes(self) -> list[tuple[object, ...]]:
+        store = os.fsencode(self.state / "journal.db")
+        if not os.path.exists(store):
+            return []
+        with Reader(store) as reader:
+            return [(row["slug"], row["state"], row["path"], row["branch"]) for row in reader.lanes()]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path).begin()
+
+
+@pytest.fixture
+def laneyard(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ran]:
+    """Runs the program in this process, from the repository's root."""
+    for name, value in desk.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(desk.root)
+
+    def run(*arguments: str | Path) -> Ran:
+        code = main([str(each) for each in arguments])
+        out, err = capsys.readouterr()
+        return Ran(code, out, err)
+
+    return run

@@ -1,0 +1,133 @@
+"""From pairs of times to rows with a goal, and from rows to the table that people read."""
+
+from __future__ import annotations
+
+import json
+from statistics import median
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from tests.bench.rounds import Pair
+
+SIZE = 10_000  # files from which the goals hold: below, the start of a process is all that one sees
+WORDS = {
+    "create": "create / worktree add -b",
+    "remove": "remove, clean and settled / worktree remove",
+    "remove_fresh": "remove, right after its checkout / worktree remove",
+    "look": "look at a settled lane / status",
+    "floor": "git's own status / worktree remove",
+    "restore": "restore from quarantine / worktree add",
+    "snapshot": "snapshot, 10 changed and 10 new files / add -A, write-tree",
+    "reap": "reap / rm -rf",
+    "rebuild": "restore from snapshot / worktree add",
+}
+JOURNAL_GOAL = 0.5  # of bare SQLite, with 16 commands waiting
+FOLD_GOAL = 10.0  # microseconds of an event
+START_GOAL = 4.0  # times a Python that does nothing
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One comparison; `theirs` is git's, bare SQLite's or Python's, `ratio` the median over the pairs."""
+
+    what: str
+    unit: str
+    ours: float
+    theirs: float | None = None
+    ratio: float | None = None
+    least: float | None = None
+    most: float | None = None
+    goal: str = ""
+    met: bool | None = None
+
+
+def of_pairs(what: str, pairs: list[Pair], goal: float | None) -> Row:
+    ratios = [ours / theirs for ours, theirs in pairs]
+    return Row(
+        what=what,
+        unit="ms",
+        ours=median(ours for ours, _ in pairs) * 1e3,
+        theirs=median(theirs for _, theirs in pairs) * 1e3,
+        ratio=median(ratios),
+        least=min(ratios),
+        most=max(ratios),
+        goal="" if goal is None else f"<= {goal:g}",
+        met=None if goal is None else median(ratios) <= goal,
+    )
+
+
+def of_lanes(files: int, pairs: dict[str, list[Pair]]) -> list[Row]:
+    """Returns a row for everything that was timed at this size, in the order of WORDS."""
+    goals = {"create": 1.1, "remove": 0.2 if files >= 10 * SIZE else 0.25, "restore": 0.1}
+    due = goals if files >= SIZE else {}
+    return [of_pairs(f"{files:,} files: {WORDS[name]}", pairs[name], due.get(name)) for name in WORDS]
+
+
+def of_start(pairs: list[Pair]) -> Row:
+    return of_pairs("laneyard --help / python -c pass", pairs, START_GOAL)
+
+
+def of_log(found: dict[str, float]) -> list[Row]:
+    """Returns the rows of the journal's own benchmark."""
+    return [
+        *(_journal(waiting, found) for waiting in (1, 16, 64)),
+        *(_folding(name, found[f"fold_{name}_us"]) for name in ("lanes", "tables")),
+    ]
+
+
+def _journal(waiting: int, found: dict[str, float]) -> Row:
+    ratio = found[f"journal_{waiting}_ratio"]
+    return Row(
+        what=f"journal, {waiting} waiting / bare SQLite inserts",
+        unit="events/s",
+        ours=found[f"journal_{waiting}"],
+        theirs=found["bare"],
+        ratio=ratio,
+        goal=f">= {JOURNAL_GOAL:g}" if waiting == 16 else "",
+        met=ratio >= JOURNAL_GOAL if waiting == 16 else None,
+    )
+
+
+def _folding(name: str, spent: float) -> Row:
+    return Row(
+        what=f"folding an event into {name}",
+        unit="us",
+        ours=spent,
+        goal=f"< {FOLD_GOAL:g} us",
+        met=spent < FOLD_GOAL,
+    )
+
+
+def drawn(rows: list[Row]) -> str:
+    """Returns the table as text."""
+    lines = [HEAD, *map(_cells, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(line, SIDES, widths, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.what,
+        f"{row.ours:,.1f}",
+        "" if row.theirs is None else f"{row.theirs:,.1f}",
+        row.unit,
+        "" if row.ratio is None else f"{row.ratio:.3f}",
+        "" if row.least is None else f"{row.least:.3f}-{row.most:.3f}",
+        row.goal,
+        {None: "", True: "yes", False: "NO"}[row.met],
+    )
+
+
+def encoded(rows: list[Row]) -> str:
+    """Returns the rows as a JSON array."""
+    return json.dumps(msgspec.to_builtins(rows), indent=1)
+
+
+HEAD = ("what: ours / theirs", "ours", "theirs", "unit", "ratio", "min-max", "goal", "met")
+SIDES = "<>><>><<"

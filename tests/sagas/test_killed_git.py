@@ -1,0 +1,80 @@
+"""Git itself is killed while it makes a worktree: at every stage of its own, what is left is undone or finished."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+
+from tests.sagas.crashes import in_a_process
+from tests.sagas.scenarios import reaped
+from tests.sagas.worlds import World, walk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.sagas.worlds import Open
+
+pytestmark = pytest.mark.slow
+
+# What `git worktree add` has made when it is killed, in its own order, told by what is not there yet.
+TREE, ADMIN = "$WORLD/root/.laneyard/worktrees/work", "$WORLD/root/.git/worktrees/work"
+STAGES = {
+    "the branch": f'rm -r "{TREE}" "{ADMIN}"',
+    "the lock": f'rm -r "{TREE}"; cd "{ADMIN}"; rm -r HEAD ORIG_HEAD commondir gitdir index logs refs',
+    "the directory": f'cd "{TREE}"; rm -rf ..?* .[!.]* *; cd "{ADMIN}"; rm -r HEAD ORIG_HEAD commondir gitdir index logs refs',
+    "its registration's pointer": f'cd "{TREE}"; rm -rf .[!.]* *; cd "{ADMIN}"; rm -r HEAD ORIG_HEAD commondir index logs refs',
+    "an empty pointer": f'cd "{TREE}"; rm -rf .gi?* * -dash; : >.git; cd "{ADMIN}"; rm -r HEAD ORIG_HEAD commondir index logs refs',
+    "both pointers": f'cd "{TREE}"; rm -rf .giti* * ./-dash; cd "{ADMIN}"; rm -r HEAD ORIG_HEAD commondir index logs refs',
+    "an unborn HEAD": f'cd "{TREE}"; rm -rf .giti* * ./-dash; cd "{ADMIN}"; rm -r ORIG_HEAD index logs; echo {"0" * 40} >HEAD',
+    "HEAD": f'cd "{TREE}"; rm -rf .giti* * ./-dash; cd "{ADMIN}"; rm -r ORIG_HEAD index',
+    "half of the files": f'cd "{TREE}"; rm -rf s* ./-dash; printf o >file; mv "{ADMIN}/index" "{ADMIN}/index.lock"',
+}
+
+
+def killed_at(world: World, stage: str, victim: str) -> None:
+    world.fake(f'case " $* " in *" worktree add "*) git "$@" || exit; {STAGES[stage]}; kill -9 {victim}; esac')
+
+
+async def create(world: World) -> str:
+    async with world.open() as opened:
+        await opened.create()
+        return opened.state()
+
+
+def assert_nothing_is_left(world: World) -> None:
+    assert trio.run(world.complaints) == []
+    managed = os.path.join(world.root, b".laneyard/worktrees")
+    assert walk(managed) == {}
+    assert walk(os.path.join(world.common, b"worktrees")) == {}
+    assert world.git(world.root, "for-each-ref", "--format=%(refname)") == b"refs/heads/main\n"
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_creation_whose_git_was_killed_is_undone(world: World, stage: str) -> None:
+    killed_at(world, stage, "$$")
+    assert trio.run(create, world) == "failed"
+    assert_nothing_is_left(world)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_creation_that_was_killed_with_its_git_is_finished_or_undone(world: World, stage: str) -> None:
+    killed_at(world, stage, "$PPID")
+    assert in_a_process(lambda: trio.run(create, world)) == -9
+    world.program = "git"
+
+    async def recover() -> str:
+        async with world.open() as opened:
+            return opened.state()
+
+    state = trio.run(recover)
+    assert state in ("active", "failed")
+    if state == "failed":
+        assert_nothing_is_left(world)
+    else:
+        assert trio.run(world.complaints) == []
+        listed = world.git(world.root, "worktree", "list", "--porcelain")
+        assert listed.count(b"worktree ") == 2
+        assert world.git(os.path.join(world.root, b".laneyard/worktrees/work"), "status", "--porcelain") == b""
