@@ -4,6 +4,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -17,23 +18,16 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _DURATION = re.compile(r"(\d+)\s*([smhdw])")
 
 
+@dataclass(eq=False)
 class InvalidConfiguration(Refusal):
     """A configuration file has a key that is unknown, or a value that does not fit."""
 
+    path: str
+    why: str
     code = "invalid_configuration"
+    text = "{path}: {why}."
+    remedy = "The keys are described in docs/configuration.md."
     status = 500
-
-    def __init__(self, path: str, why: str) -> None:
-        super().__init__()
-        self.path, self.why = path, why
-
-    @property
-    def details(self) -> dict[str, object]:
-        """Returns the file and what is wrong in it."""
-        return {"path": self.path, "why": self.why}
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.why}. The keys are described in docs/configuration.md."
 
 
 class Quarantine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(state_dir: str | None, environment: Mapping[str, str] | None = None) -> Settings:
-    """Returns the settings of this process. Raises InvalidConfiguration."""
+    """Returns the settings of this process. Raises InvalidConfiguration, OSError."""
     values = dict(os.environ if environment is None else environment)
     directory = os.path.abspath(os.fsencode(state_dir or _default_state_dir(values)))
     return Settings(
@@ -97,7 +91,7 @@ def load(state_dir: str | None, environment: Mapping[str, str] | None = None) ->
 
 
 def repository_configuration(root: bytes) -> RepositoryConfiguration:
-    """Returns what a repository's own file says. Raises InvalidConfiguration."""
+    """Returns what a repository's own file says. Raises InvalidConfiguration, OSError."""
     path = os.path.join(root, b".laneyard.toml")
     return _read(path, RepositoryConfiguration) or RepositoryConfiguration()
 
@@ -132,7 +126,7 @@ def _read(path: bytes, kind: type[T]) -> T | None:
         _check(found)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, msgspec.ValidationError) as error:
+    except (ValueError, msgspec.ValidationError) as error:
         raise InvalidConfiguration(os.fsdecode(path), str(error)) from error
     return found
 

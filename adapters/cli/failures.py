@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -20,29 +21,67 @@ from domain.errors import Refusal
 if TYPE_CHECKING:
     from argparse import Namespace
 
-# What cannot be used: the exception, its code, the exit code, and what to do about it. The first fit counts.
-UNUSABLES: tuple[tuple[type[Exception], str, int, str], ...] = (
-    (StoreFull, "disk_full", UNUSABLE, "Free some space; what was not written down has not been done."),
-    (StoreReadOnly, "read_only", UNUSABLE, "Make the state directory writable, or use another."),
-    (StoreTooNew, "journal_too_new", UNUSABLE, "Update Laneyard; nothing was touched."),
-    (StoreNewer, "journal_too_new", UNUSABLE, "Update Laneyard; nothing was touched."),
-    (StoreCorrupt, "journal_corrupt", UNUSABLE, "Restore the log from a backup; nothing was touched."),
-    (StoreUnreadable, "journal_corrupt", UNUSABLE, "'laneyard verify' names every such event."),
-    (StoreBusy, "store_busy", UNUSABLE, "Another program holds the log; try again."),
-    (StoreMissing, "no_store", UNUSABLE, "Nothing has been recorded here yet."),
-    (PersistenceError, "store_failed", UNUSABLE, "'laneyard verify' says what is wrong with it."),
-    (GitMissing, "git_missing", UNUSABLE, "Install git, or set git.program in config.toml."),
-    (GitTimedOut, "git_timed_out", REFUSED, "See git.read_timeout and git.write_timeout in config.toml."),
-    (GitError, "git_failed", REFUSED, "Mend what git complains of and try again."),
-    (FilesError, "io_failed", REFUSED, "Look at what is there and try again."),
+WRITABLE = "Make the state directory writable, or use another with --state-dir."
+# What cannot be used: the exception, its code, the exit code, what it means, and what to do. The first
+# that fits counts.
+UNUSABLES: tuple[tuple[type[Exception], str, int, str, str], ...] = (
+    (StoreFull, "disk_full", UNUSABLE, "The log's disk is full.", "Free some space and try again."),
+    (StoreReadOnly, "read_only", UNUSABLE, "The log cannot be written.", WRITABLE),
+    (StoreTooNew, "journal_too_new", UNUSABLE, "A newer program has written the log.", "Update Laneyard."),
+    (StoreNewer, "journal_too_new", UNUSABLE, "A newer program has written to the log.", "Update Laneyard."),
+    (
+        StoreCorrupt,
+        "journal_corrupt",
+        UNUSABLE,
+        "The file is no log, or is damaged.",
+        "Restore a copy of it.",
+    ),
+    (
+        StoreUnreadable,
+        "journal_corrupt",
+        UNUSABLE,
+        "An event is damaged.",
+        "'laneyard verify' names each; restore a copy of the log.",
+    ),
+    (StoreBusy, "store_busy", UNUSABLE, "Another program holds the log.", "Try again when it has finished."),
+    (StoreMissing, "no_store", UNUSABLE, "There is no log yet.", "Nothing has been recorded here so far."),
+    (
+        PersistenceError,
+        "store_failed",
+        UNUSABLE,
+        "SQLite has answered something else.",
+        "'laneyard verify' says what is wrong with the log.",
+    ),
+    (
+        GitMissing,
+        "git_missing",
+        UNUSABLE,
+        "The git program is not there or cannot be executed.",
+        "Install git, or set git.program in config.toml.",
+    ),
+    (
+        GitTimedOut,
+        "git_timed_out",
+        REFUSED,
+        "Git had not answered in the time given.",
+        "See git.read_timeout and git.write_timeout in config.toml.",
+    ),
+    (
+        GitError,
+        "git_failed",
+        REFUSED,
+        "Git has given no answer, or one that cannot be read.",
+        "Mend what git complains of and try again.",
+    ),
+    (FilesError, "io_failed", REFUSED, "A file or lock is not as it must be.", "Look at what is there."),
 )
 # What the system answers where no performer has begun.
 SYSTEM: dict[int, tuple[str, str]] = {
     errno.ENOSPC: ("disk_full", "Free some space and try again."),
     errno.EDQUOT: ("disk_full", "Your quota is used up: free some space and try again."),
-    errno.EROFS: ("read_only", "Make the state directory writable, or use another with --state-dir."),
-    errno.EACCES: ("read_only", "Make the state directory writable, or use another with --state-dir."),
-    errno.EPERM: ("read_only", "Make the state directory writable, or use another with --state-dir."),
+    errno.EROFS: ("read_only", WRITABLE),
+    errno.EACCES: ("read_only", WRITABLE),
+    errno.EPERM: ("read_only", WRITABLE),
 }
 OTHERWISE = ("io_failed", "Look at what is there and try again.")
 
@@ -58,15 +97,21 @@ def guarded(arguments: Namespace) -> int:
     except StateLocked as error:
         return _locked(arguments, error)
     except (PersistenceError, GitError, FilesError) as error:
-        row = next(row for row in UNUSABLES if isinstance(error, row[0]))
-        _, code, exit_code, remedy = row
+        _, code, exit_code, _, remedy = next(row for row in UNUSABLES if isinstance(error, row[0]))
         subject = "the log cannot be used: " if isinstance(error, PersistenceError) else ""
         return tell(arguments, code, f"{subject}{str(error).rstrip('.')}. {remedy}", {}, exit_code)
     except BrokenPipeError:
         raise  # not the world's answer: whoever read our output has gone
     except OSError as error:
         code, remedy = SYSTEM.get(error.errno or 0, OTHERWISE)
-        return tell(arguments, code, f"{error}. {remedy}", {}, UNUSABLE)
+        return tell(arguments, code, f"{system_words(error)}. {remedy}", {}, UNUSABLE)
+
+
+def system_words(error: OSError) -> str:
+    """Returns an error of the system with the path that it is about, without Python's ornaments."""
+    if error.filename is None:
+        return error.strerror or str(error)
+    return f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
 def _locked(arguments: Namespace, error: StateLocked) -> int:

@@ -11,6 +11,7 @@ from eventsourcing.persistence import PersistenceError
 
 from adapters import config
 from adapters.cli import DONE, UNFINISHED, UNUSABLE, shapes
+from adapters.cli.failures import system_words
 from adapters.cli.output import count, legible, say
 from adapters.files.errors import LockHeld
 from adapters.files.oslock import OsLock
@@ -139,7 +140,7 @@ def _lock_check(settings: Settings) -> dict[str, Any]:
         who = holder(error.holder) or "a process that has not said who it is"
         return _check("lock", True, f"held by {who}")
     except OSError as error:
-        return _check("lock", False, str(error))
+        return _check("lock", False, system_words(error))
 
 
 def _git_checks(settings: Settings) -> list[dict[str, Any]]:

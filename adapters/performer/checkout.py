@@ -14,7 +14,8 @@ from adapters.files.rename import move
 from adapters.git.door import Location
 from adapters.git.errors import ForeignLock, GitError, GitFailed, RegistrationUnreadable
 from adapters.git.refs import read_ref
-from adapters.git.registration import Registration, pointers_agree, read_registration, unlock
+from adapters.git.registration import pointers_agree, unlock
+from adapters.git.repository import canonical, content
 from adapters.performer.world import EXPECTED, not_done
 from domain.effects import CheckedOut, Checkout, Deregister, Deregistered, NotDone, Outcome, Unlock, Unlocked
 from domain.evidence import Identity, Place
@@ -49,7 +50,7 @@ async def _add(world: World, common: bytes, effect: Checkout) -> None:
     options = [b"-c", WORKERS, b"worktree", b"add", b"--quiet", b"--lock"]
     options += [b"--reason", effect.reason.encode()]
     if effect.branch is None:
-        options.append(b"--detach")
+        options += [b"--detach", b"--no-checkout"]  # what it comes back from has every file's own bytes
     else:
         options += [b"--no-track", b"-b", effect.branch.removeprefix("refs/heads/").encode()]
     path, commit = unpack(effect.path), effect.commit.encode()
@@ -75,7 +76,8 @@ async def _look(world: World, effect: Checkout, admin: bytes | None) -> Outcome:
     ran = await world.git.run(
         b"rev-parse", b"--show-toplevel", b"--verify", b"HEAD", repository=Location(None, path)
     )
-    complete = os.path.exists(os.path.join(admin, b"index"))  # git writes it last, when all files are there
+    # Git writes the index last, when all files are there.
+    complete = effect.branch is None or os.path.exists(os.path.join(admin, b"index"))
     if ran.out != path + b"\n" + effect.commit.encode() + b"\n" or not complete:
         reason = f"the new worktree is not what was planned: {ran.out.decode('utf-8', 'replace').strip()!r}"
         return NotDone(
@@ -115,7 +117,7 @@ def _code(code: str, error: Exception) -> str:
 
 
 def find_ours(common: bytes, path: bytes, reason: str) -> bytes | None:
-    """Returns the registration at this path that carries our lock, if there is one."""
+    """Returns the registration of this path that carries our lock, however far git has come with it."""
     parent, stem = os.path.join(common, b"worktrees"), os.path.basename(path)
     try:
         names = sorted(name for name in os.listdir(parent) if name.startswith(stem))
@@ -124,12 +126,26 @@ def find_ours(common: bytes, path: bytes, reason: str) -> bytes | None:
     for name in names:
         admin = os.path.join(parent, name)
         try:
-            found = read_registration(admin)
+            if _lock_of(admin) == reason.encode() and _is_of(admin, path, reason.encode()):
+                return admin
         except RegistrationUnreadable:
-            continue  # half written by somebody, or gone again: not one that carries our lock and this path
-        if found.points_to == os.path.join(path, b".git") and found.locked == reason.encode():
-            return admin
+            continue  # gone again, or damaged by somebody: not one that carries our lock
     return None
+
+
+def _lock_of(admin: bytes) -> bytes | None:
+    return content(os.path.join(admin, b"locked"))
+
+
+def _is_of(admin: bytes, path: bytes, reason: bytes) -> bool:
+    """Tells whether a registration is of this path: git writes the lock first, then the pointer, then HEAD.
+
+    One that names no path yet is what a killed git of ours has left, if the lock is ours.
+    """
+    pointer = content(os.path.join(admin, b"gitdir"))
+    if not pointer:
+        return _lock_of(admin) == reason
+    return canonical(os.path.join(admin, pointer)) == os.path.join(path, b".git")
 
 
 def _place(path: bytes, admin: bytes) -> Place:
@@ -172,12 +188,13 @@ async def deregister(world: World, effect: Deregister) -> Outcome:
 def _deregister(common: bytes, effect: Deregister) -> Outcome:
     admin, path = unpack(effect.place.admin), unpack(effect.place.path)
     retired = os.path.join(common, b"laneyard", b"retired-" + os.path.basename(admin))
-    found = _doomed(admin, path)
-    if found is not None and found.locked not in (None, effect.reason.encode()):
-        raise ForeignLock(found.locked or b"")
-    if found is not None and os.path.lexists(path):
-        return NotDone(step="deregister", code="tree_present", reason="the tree is still there")
-    if found is not None:
+    # Git may have given the name of the registration to another worktree by now.
+    if _is_of(admin, path, effect.reason.encode()):
+        locked = _lock_of(admin)
+        if locked not in (None, effect.reason.encode()):
+            raise ForeignLock(locked or b"")
+        if os.path.lexists(path):
+            return NotDone(step="deregister", code="tree_present", reason="the tree is still there")
         move(admin, retired)
     if os.path.isdir(retired):
         left = demolish(retired, identify(retired), "sha1", lambda entry: True)
@@ -186,15 +203,6 @@ def _deregister(common: bytes, effect: Deregister) -> Outcome:
             reason = f"{os.fsdecode(where)}: {why}"
             return NotDone(step="deregister", code="io_failed", reason=reason, transient=True)
     return Deregistered()
-
-
-def _doomed(admin: bytes, path: bytes) -> Registration | None:
-    """Returns the registration if it is still that of the tree; git may have given its name to another."""
-    try:
-        found = read_registration(admin)
-    except RegistrationUnreadable:
-        return None
-    return found if found.points_to == os.path.join(path, b".git") else None
 
 
 def agree(admin: bytes, path: bytes) -> None:

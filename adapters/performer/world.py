@@ -43,13 +43,17 @@ class World:
         """
         common = unpack(repository)
         ours = os.path.join(common, b"laneyard")
-        await trio.to_thread.run_sync(make_directories, ours, 0o755)
         lock = OsLock(os.path.join(ours, b"lock"))
-        await trio.to_thread.run_sync(lock.acquire, LOCK_PATIENCE)
+        await trio.to_thread.run_sync(_take, ours, lock)
         try:
             yield common
         finally:
             lock.release()
+
+
+def _take(directory: bytes, lock: OsLock) -> None:
+    make_directories(directory, 0o755)
+    lock.acquire(LOCK_PATIENCE)
 
 
 def not_done(step: str, error: Exception) -> NotDone:
@@ -68,7 +72,7 @@ def _judge(error: Exception) -> tuple[str, bool]:
             return "foreign_lock", False
         case GitTimedOut():
             return "git_timed_out", False
-        case GitFailed() if error.says("No space left on device"):
+        case GitFailed() if any(error.says(words) for words in FULL):
             return "disk_full", False
         case GitError():
             return "git_failed", False
@@ -80,6 +84,14 @@ def _judge(error: Exception) -> tuple[str, bool]:
             return "io_failed", False
 
 
+# Git 2.39 gives the system's reason only sometimes; what it could not write it had opened for writing.
+FULL = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "Out of diskspace",
+    "unable to write file",
+    "couldn't write ",
+)
 EXPECTED = (GitError, FilesError, OSError)  # what the world may answer; anything else is a bug of ours
 
 _BY_ERRNO = {

@@ -1,12 +1,13 @@
-"""Turning a fresh checkout into what a snapshot holds. Only ever in a worktree that this restore has made.
+"""Filling an empty worktree with what a snapshot holds. Only ever in a worktree that this restore has made.
 
-Raw bytes are written as they were captured, without a filter. What is already right stays, so that doing it
-twice is doing it once; the end is a comparison of the whole tree with the manifest.
+Raw bytes are written as they were captured or committed, without a filter or a conversion. What is already
+right stays, so that doing it twice is doing it once; the end is a comparison of the tree with the manifest.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import trio
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from adapters.git.door import Git
     from domain.effects import Apply
 
+TOGETHER = 100  # files that are written in one go of a thread
+
 
 async def apply(git: Git, directory: bytes, effect: Apply) -> str:
     """Puts every entry in place, and returns the digest of the tree, which is the manifest's.
@@ -36,18 +39,28 @@ async def apply(git: Git, directory: bytes, effect: Apply) -> str:
     expected = Expected(manifest, await tree_of(git, common, manifest.head))
     wanted = expected.wanted()
     present = await trio.to_thread.run_sync(_present, root, manifest.algorithm)
-    await trio.to_thread.run_sync(_clear, root, present, wanted, expected)
     await trio.to_thread.run_sync(_make_directories, root, wanted)
     await _fill(git, common, root, wanted, present)
     await trio.to_thread.run_sync(_set_modes, root, wanted, expected)
     admin = unpack(effect.place.admin)
     await trio.to_thread.run_sync(registration.put_back, directory, manifest, admin)
-    refresh = (b"update-index", b"-q", b"--refresh")
-    await git.run(*refresh, repository=Location(admin, root), write=True, allow=(0, 1))
+    await _refresh(git, Location(admin, root))
     found = digest((await trio.to_thread.run_sync(_present, root, manifest.algorithm)).values())
     if found != manifest.content:
         raise SnapshotDamaged("the restored tree is not the one that was captured")
     return found
+
+
+async def _refresh(git: Git, lane: Location) -> None:
+    """Tells the index about the new files, without running a filter: what needs one stays to be looked at."""
+    arguments = (b"config", b"--null", b"--name-only", b"--get-regexp", rb"^filter\..*\.(clean|process)$")
+    programs = await git.run(*arguments, repository=lane, allow=(0, 1))
+    options: list[bytes] = []
+    for name in programs.out.split(b"\0")[:-1]:
+        required = name.rpartition(b".")[0] + b".required=false"
+        options += [b"-c", name + b"=", b"-c", required]
+    refresh = (*options, b"update-index", b"-q", b"--refresh")
+    await git.run(*refresh, repository=lane, write=True, allow=(0, 1))
 
 
 def _present(root: bytes, algorithm: str) -> dict[bytes, Entry]:
@@ -56,38 +69,6 @@ def _present(root: bytes, algorithm: str) -> dict[bytes, Entry]:
 
 def _right(entry: Entry | None, held: Held) -> bool:
     return entry is not None and (entry.kind, entry.oid) == (held.kind, held.oid)
-
-
-def _clear(root: bytes, present: dict[bytes, Entry], wanted: dict[bytes, Held], expected: Expected) -> None:
-    """Takes away what the checkout made and the snapshot does not have, deepest first.
-
-    Only entries that are the commit's own, byte for byte: anything else stays, and is refused.
-    """
-    for path in sorted(present, key=lambda each: (each.count(b"/"), each), reverse=True):
-        entry, held = present[path], wanted.get(path)
-        if held is not None and (entry.kind == held.kind == "directory" or _right(entry, held)):
-            continue
-        if entry.kind == "directory":
-            if path not in expected.directories or held is not None:
-                _remove_empty(root, path)
-        elif (committed := expected.tree.get(path)) is not None and committed.oid == entry.oid:
-            _unlink(root, path)
-
-
-def _unlink(root: bytes, path: bytes) -> None:
-    parent, name = _parent(root, path)
-    try:
-        os.unlink(name, dir_fd=parent)
-    finally:
-        os.close(parent)
-
-
-def _remove_empty(root: bytes, path: bytes) -> None:
-    parent, name = _parent(root, path)
-    try:
-        os.rmdir(name, dir_fd=parent)
-    finally:
-        os.close(parent)
 
 
 def _parent(root: bytes, path: bytes) -> tuple[int, bytes]:
@@ -117,9 +98,19 @@ async def _fill(
     for path, held in wanted.items():
         if held.oid is not None and not _right(present.get(path), held):
             paths.setdefault(held.oid, []).append(path)
-    async for oid, data in objects.contents(git, common, sorted(paths)):
-        for path in paths[oid]:
-            await trio.to_thread.run_sync(_write, root, path, wanted[path], data)
+    batch: list[tuple[bytes, bytes]] = []
+    async with aclosing(objects.contents(git, common, sorted(paths))) as found:
+        async for oid, data in found:
+            batch += ((path, data) for path in paths[oid])
+            if len(batch) >= TOGETHER or len(data) >= objects.PIECE:
+                await trio.to_thread.run_sync(_write_all, root, wanted, batch)
+                batch = []
+    await trio.to_thread.run_sync(_write_all, root, wanted, batch)
+
+
+def _write_all(root: bytes, wanted: dict[bytes, Held], batch: list[tuple[bytes, bytes]]) -> None:
+    for path, data in batch:
+        _write(root, path, wanted[path], data)
 
 
 def _write(root: bytes, path: bytes, held: Held, data: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -171,9 +172,10 @@ async def _compare(git: Git, common: bytes, commit: str, held: tuple[Held, ...])
         if each.oid is not None and (known is None or known.oid != each.oid):
             raise SnapshotDamaged(f"the snapshot's commit does not have {display(each.path)!r} as captured")
     wanted = sorted({each.oid for each in held if each.oid is not None})
-    async for oid, data in objects.contents(git, common, wanted):
-        if blob_hash(algorithm_of(oid), len(data), data).hexdigest() != oid:
-            raise SnapshotDamaged(f"the blob {oid} does not have the bytes that were captured")
+    async with aclosing(objects.contents(git, common, wanted)) as found:
+        async for oid, data in found:
+            if blob_hash(algorithm_of(oid), len(data), data).hexdigest() != oid:
+                raise SnapshotDamaged(f"the blob {oid} does not have the bytes that were captured")
 
 
 async def head_of(git: Git, common: bytes, admin: bytes) -> Head:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -89,6 +90,12 @@ class Explanation:
             path = os.path.dirname(path)
         return False
 
+    def is_way(self, entry: Entry) -> bool:
+        """Tells whether the directory belongs in the tree, whatever its permissions are by now."""
+        held = self._expected.held.get(entry.path)
+        known = entry.path in self._expected.directories or (held is not None and held.kind == "directory")
+        return entry.kind == "directory" and known
+
     def candidates(self, entry: Entry) -> str | None:
         """Returns the blob that an interrupted checkout may have been writing to this path."""
         wanted = self._expected.wanted_at(entry.path)
@@ -116,7 +123,8 @@ async def prepare(
     if missing:
         raise SnapshotDamaged(f"{len(missing)} blobs of {basis.commit} are missing, such as {missing[0]}")
     pointers = (b"gitdir: %s\n" % admin, b"gitdir: %s\n" % os.path.relpath(admin, root))
-    return Explanation(Expected(manifest, tree), basis, pointers)
+    begun = (b"",) if basis.partial else ()
+    return Explanation(Expected(manifest, tree), basis, (*pointers, *begun))
 
 
 class RegistrationChanged(Exception):
@@ -192,15 +200,18 @@ def _verdict(entries: Iterable[Entry], explanation: Explanation) -> Verdict:
 async def _find_beginnings(
     git: Git, common: bytes, root: bytes, entries: list[Entry], explanation: Explanation
 ) -> None:
-    """Notes the files that are the beginning of what an interrupted checkout of ours was writing."""
+    """Notes what an interrupted checkout of ours was making: beginnings of files, and its directories."""
     wanted: dict[str, list[Entry]] = {}
     for entry in entries:
-        if explanation.reason(entry) is None and (oid := explanation.candidates(entry)):
+        if explanation.is_way(entry):
+            explanation.beginnings.add((entry.path, ""))
+        elif explanation.reason(entry) is None and (oid := explanation.candidates(entry)):
             wanted.setdefault(oid, []).append(entry)
-    async for oid, data in objects.contents(git, common, sorted(wanted)):
-        for entry in wanted[oid]:
-            if await trio.to_thread.run_sync(_read, root, entry) == data[: entry.size]:
-                explanation.beginnings.add((entry.path, entry.oid or ""))
+    async with aclosing(objects.contents(git, common, sorted(wanted))) as found:
+        async for oid, data in found:
+            for entry in wanted[oid]:
+                if await trio.to_thread.run_sync(_read, root, entry) == data[: entry.size]:
+                    explanation.beginnings.add((entry.path, entry.oid or ""))
 
 
 def _read(root: bytes, entry: Entry) -> bytes:

@@ -31,7 +31,7 @@ class Scenario(msgspec.Struct, frozen=True):
 
     @property
     def moments(self) -> list[tuple[str, str]]:
-        """Returns every moment between two steps: two for what is only written down, four for what is done."""
+        """Returns every moment between two steps: two for what is only written, four for what is done."""
         found = []
         for step in self.steps.split():
             if step in EFFECTS:
@@ -139,6 +139,7 @@ MOVE, DELETE = "RemoveLane Lock Move FreeBranch", "Explain Destroy Deregister"
 
 SCENARIOS = (
     Scenario("create", nothing, lambda o: o.create(), f"{CREATE} Unlock", "active"),
+    Scenario("create-second", second, lambda o: o.create(), "CreateLane Checkout Unlock", "active"),
     Scenario(
         "create-undone",
         nothing,

@@ -1,4 +1,4 @@
-"""Whatever is interrupted, at any moment, is finished or undone by the next start, and ends as if nothing was."""
+"""Whatever is interrupted, at any moment, is finished or undone by the next start, as if nothing had been."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from tests.sagas.worlds import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from _pytest.mark import ParameterSet
 
 BY_NAME = {each.name: each for each in SCENARIOS}
 # Where one command has ended and another of the same request has not begun: nothing is owed there.
@@ -87,7 +89,7 @@ UNADOPTED = pytest.mark.xfail(
 )
 
 
-def cases() -> list[object]:
+def cases() -> list[ParameterSet]:
     """Returns every moment of every scenario; a few are quick to tell that something is wrong."""
     found = []
     for scenario in SCENARIOS:
@@ -96,7 +98,9 @@ def cases() -> list[object]:
             marks = [] if quick else [pytest.mark.slow]
             if scenario.name in ("create", "create-undone") and moment in (1, 2):
                 marks.append(UNADOPTED)
-            found.append(pytest.param(scenario.name, moment, marks=marks, id=f"{scenario.name}-{moment}-{when}-{step}"))
+            found.append(
+                pytest.param(scenario.name, moment, marks=marks, id=f"{scenario.name}-{moment}-{when}-{step}")
+            )
     return found
 
 
@@ -109,7 +113,7 @@ def test_a_crash_at_any_moment_is_made_good_by_the_next_start(home: Path, scenar
 
 
 def assert_made_good(world: World, scenario: Scenario, start: int) -> None:
-    """Opens the yard anew, asks again if the command had not begun, and compares with a run without a crash."""
+    """Opens the yard anew, asks again for what had not begun, and compares with a run without a crash."""
     expected = reference(scenario)
     trio.run(recover, world)
     begun = world.tags(start)
@@ -151,20 +155,20 @@ def test_the_moments_in_which_a_crash_comes_are_all_there_are(scenario: Scenario
 def test_every_effect_and_every_chapter_is_crashed_in() -> None:
     steps = {step for scenario in SCENARIOS for step in scenario.steps.split()}
     told = {tag for scenario in SCENARIOS for tag in reference(scenario).tags}
-    assert EFFECTS <= steps
+    assert steps >= EFFECTS
     assert {tag.partition(".")[0] for tag in BY_TAG} == {tag.partition(".")[0] for tag in told}
 
 
-def crashes_of_recovery() -> list[object]:
-    """Returns every moment of a recovery from a crash that came when something was done and not written down."""
+def crashes_of_recovery() -> list[ParameterSet]:
+    """Returns every moment of a recovery from a crash between the deed and its being written down."""
     found = []
     for name in ("remove-dirty", "reap", "restore-rebuilt"):
         heard = BY_NAME[name].moments
         for first, (when, step) in enumerate(heard):
             if when != "after-effect":
                 continue
-            for second in range(moments_to_rest(heard[first - 1 :])):
-                found.append(pytest.param(name, first, second, id=f"{name}-{step}-{second}"))
+            seconds = range(moments_to_rest(heard[first - 1 :]))
+            found += [pytest.param(name, first, each, id=f"{name}-{step}-{each}") for each in seconds]
     return found
 
 
@@ -194,7 +198,9 @@ CHECKPOINTS = {"create-second": range(45), "remove-clean": range(32), "remove-di
 @pytest.mark.parametrize(
     ("scenario", "checkpoint"), [(name, k) for name, all_of_them in CHECKPOINTS.items() for k in all_of_them]
 )
-def test_a_cancelled_command_did_not_begin_or_is_driven_on(home: Path, scenario: str, checkpoint: int) -> None:
+def test_a_cancelled_command_did_not_begin_or_is_driven_on(
+    home: Path, scenario: str, checkpoint: int
+) -> None:
     chosen = BY_NAME[scenario]
     world, start = made(home, chosen)
     trio.run(cancel, world, chosen.act, checkpoint)

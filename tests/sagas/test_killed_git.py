@@ -1,41 +1,38 @@
-"""Git itself is killed while it makes a worktree: at every stage of its own, what is left is undone or finished."""
+"""Git is killed while it makes a worktree: at each of its stages, what it leaves is undone or finished."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import pytest
 import trio
 
 from tests.sagas.crashes import in_a_process
-from tests.sagas.scenarios import reaped
 from tests.sagas.worlds import World, walk
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.sagas.worlds import Open
 
 pytestmark = pytest.mark.slow
 
-# What `git worktree add` has made when it is killed, in its own order, told by what is not there yet.
 TREE, ADMIN = "$WORLD/root/.laneyard/worktrees/work", "$WORLD/root/.git/worktrees/work"
+EMPTY = f'cd "{TREE}"; find . -mindepth 1 ! -name .git -delete; cd "{ADMIN}"; rm -r index logs ORIG_HEAD'
+BLANK = f"{EMPTY} HEAD commondir refs"
+# What `git worktree add` has made when it is killed, in its own order.
 STAGES = {
     "the branch": f'rm -r "{TREE}" "{ADMIN}"',
-    "the lock": f'rm -r "{TREE}"; cd "{ADMIN}"; rm -r HEAD ORIG_HEAD commondir gitdir index logs refs',
-    "the directory": f'cd "{TREE}"; rm -rf ..?* .[!.]* *; cd "{ADMIN}"; rm -r HEAD ORIG_HEAD commondir gitdir index logs refs',
-    "its registration's pointer": f'cd "{TREE}"; rm -rf .[!.]* *; cd "{ADMIN}"; rm -r HEAD ORIG_HEAD commondir index logs refs',
-    "an empty pointer": f'cd "{TREE}"; rm -rf .gi?* * -dash; : >.git; cd "{ADMIN}"; rm -r HEAD ORIG_HEAD commondir index logs refs',
-    "both pointers": f'cd "{TREE}"; rm -rf .giti* * ./-dash; cd "{ADMIN}"; rm -r HEAD ORIG_HEAD commondir index logs refs',
-    "an unborn HEAD": f'cd "{TREE}"; rm -rf .giti* * ./-dash; cd "{ADMIN}"; rm -r ORIG_HEAD index logs; echo {"0" * 40} >HEAD',
-    "HEAD": f'cd "{TREE}"; rm -rf .giti* * ./-dash; cd "{ADMIN}"; rm -r ORIG_HEAD index',
-    "half of the files": f'cd "{TREE}"; rm -rf s* ./-dash; printf o >file; mv "{ADMIN}/index" "{ADMIN}/index.lock"',
+    "the lock": f'{BLANK} gitdir; rm -r "{TREE}"',
+    "the directory": f'{BLANK} gitdir; rm "{TREE}/.git"',
+    "the pointer of the registration": f'{BLANK}; rm "{TREE}/.git"',
+    "an empty pointer of the worktree": f'{BLANK}; : >"{TREE}/.git"',
+    "both pointers": BLANK,
+    "a HEAD of zeros": f"{EMPTY}; echo {'0' * 40} >HEAD",
+    "HEAD": EMPTY,
+    "half of the files": f'cd "{TREE}"; rm -r sub plain; printf o >file; cd "{ADMIN}"; mv index index.lock',
 }
 
 
 def killed_at(world: World, stage: str, victim: str) -> None:
-    world.fake(f'case " $* " in *" worktree add "*) git "$@" || exit; {STAGES[stage]}; kill -9 {victim}; esac')
+    world.fake(
+        f'case " $* " in *" worktree add "*) git "$@" || exit; {STAGES[stage]}; kill -9 {victim}; esac'
+    )
 
 
 async def create(world: World) -> str:
@@ -77,4 +74,6 @@ def test_a_creation_that_was_killed_with_its_git_is_finished_or_undone(world: Wo
         assert trio.run(world.complaints) == []
         listed = world.git(world.root, "worktree", "list", "--porcelain")
         assert listed.count(b"worktree ") == 2
-        assert world.git(os.path.join(world.root, b".laneyard/worktrees/work"), "status", "--porcelain") == b""
+        assert (
+            world.git(os.path.join(world.root, b".laneyard/worktrees/work"), "status", "--porcelain") == b""
+        )

@@ -148,7 +148,9 @@ async def test_what_only_the_reflog_knew_survives_reaping_and_gc(world: World) -
 
 
 @pytest.mark.parametrize("way", ["put-back", "resnapshot", "discard"])
-async def test_a_file_written_into_the_quarantine_is_named_unharmed_and_has_ways_out(world: World, way: str) -> None:
+async def test_a_file_written_into_the_quarantine_is_named_unharmed_and_has_ways_out(
+    world: World, way: str
+) -> None:
     async with world.open() as opened:
         await written_to(opened)
         done = await opened.reap()
@@ -183,7 +185,9 @@ def add(place: bytes) -> None:
 
 
 @pytest.mark.parametrize("change", [rewrite, add, replace_directory])
-async def test_what_changes_between_explanation_and_deletion_is_not_deleted(world: World, change: object) -> None:
+async def test_what_changes_between_explanation_and_deletion_is_not_deleted(
+    world: World, change: object
+) -> None:
     def notice(moment: str, step: str) -> None:
         if (moment, step) == ("before-effect", "Destroy"):
             assert callable(change)

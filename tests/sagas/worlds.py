@@ -126,7 +126,7 @@ class World:
         return [event.type for event in self.events(after)]
 
     async def complaints(self) -> list[str]:
-        """Returns what is wrong with the log, with the disk against the log, and what was left lying about."""
+        """Returns what is wrong with the log, with the disk against the log, and what was left about."""
         if not os.path.exists(self.settings.store):
             return self.litter()
         with closing(connect(self.settings.store, read_only=True)) as connection:
@@ -143,13 +143,13 @@ class World:
         return [*found, *(os.fsdecode(path) for path in walk(self.root) if b"/.laneyard-" in path)]
 
     def look(self) -> dict[str, object]:
-        """Returns everything that can be seen of the world, without our own code, ids and paths made equal."""
+        """Returns everything that can be seen of the world, without our code, ids and paths made equal."""
         same = self._equaliser()
         listed = self.git(self.root, "worktree", "list", "--porcelain", "-z")
         places = [each[9:] for each in listed.split(b"\0") if each.startswith(b"worktree ")]
         seen: dict[str, object] = {
             "tree": {
-                same(path): (*fact[:2], same(fact[2])) for path, fact in walk(self.root, SKIPPED).items()
+                same(path): (*fact[:2], same(fact[2])) for path, fact in walk(self.root, (b".git",)).items()
             },
             "worktrees": same(listed),
             "refs": sorted(same(self.git(self.root, "for-each-ref")).splitlines()),
@@ -295,6 +295,5 @@ def _entry(entry: os.DirEntry[bytes]) -> Entry:
     return ("directory" if entry.is_dir(follow_symlinks=False) else "other"), mode, b""
 
 
-SKIPPED = (b".git",)
 LITTER = re.compile(rb"(?<!laneyard)\.lock$|(^|/)retired-|(^|/)\.laneyard-")
 WHO = (("NAME", "Ada"), ("EMAIL", "ada@example.org"), ("DATE", "2024-05-06T07:08:09+0000"))

@@ -90,10 +90,12 @@ class Desk:
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
 
-    def program(self, *arguments: str | bytes | Path, cwd: Path | None = None) -> Ran:
-        """Runs the real program as a child process."""
+    def program(
+        self, *arguments: str | bytes | Path, cwd: Path | None = None, under: tuple[str, ...] = ()
+    ) -> Ran:
+        """Runs the real program as a child process, perhaps under another program."""
         ran = subprocess.run(
-            [*PROGRAM, *arguments],
+            [*under, *PROGRAM, *arguments],
             cwd=cwd or self.root,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -131,7 +133,7 @@ class Desk:
             "configuration": (self.root / ".git/config").read_text(),
             "exclude": (self.root / ".git/info/exclude").read_text(),
             "managed": sorted(str(path) for path in managed.rglob("*")) if managed.is_dir() else [],
-            "status": self.git("status", "--porcelain=v2"),
+            "status": self.git("--no-optional-locks", "status", "--porcelain=v2"),
             "lanes": self.lanes(),
         }
 
@@ -140,7 +142,8 @@ class Desk:
         if not os.path.exists(store):
             return []
         with Reader(store) as reader:
-            return [(row["slug"], row["state"], row["path"], row["branch"]) for row in reader.lanes()]
+            rows = sorted(reader.lanes(), key=lambda row: str(row["created_at"]))
+        return [(row["slug"], row["state"], row["path"], row["branch"]) for row in rows]
 
 
 @pytest.fixture

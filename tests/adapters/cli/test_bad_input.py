@@ -124,6 +124,7 @@ def test_branches_that_git_cannot_keep_side_by_side_are_refused(
     assert details == {"branch": wanted, "other": existing}
 
 
+@pytest.mark.slow
 def test_a_directory_in_the_way_moves_the_lane_to_the_next_name(desk: Desk, laneyard: Laneyard) -> None:
     desk.tree("fix").mkdir(parents=True)
     assert laneyard("create", "fix", "--branch", "mine").out == f"{desk.tree('fix-2')}\n"
@@ -216,6 +217,7 @@ def test_the_main_checkout_is_never_removed(desk: Desk, laneyard: Laneyard) -> N
     refused(desk, laneyard, "edit_protected", "remove", "primary", "--force")
 
 
+@pytest.mark.slow
 def test_an_edition_a_snapshot_or_a_position_that_is_not_known_is_refused(
     desk: Desk, laneyard: Laneyard
 ) -> None:

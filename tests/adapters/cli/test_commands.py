@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Laneyard = Callable[..., Ran]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def work(desk: Desk, laneyard: Laneyard) -> str:
@@ -241,7 +243,6 @@ def test_doctor_says_line_by_line_what_is_in_order(desk: Desk, laneyard: Laneyar
     assert f"BAD  state directory  {desk.state}, mode 0755; others may look into it" in ran.out
 
 
-@pytest.mark.slow
 def test_a_followed_log_goes_on_until_it_is_interrupted(desk: Desk) -> None:
     desk.program("create", "fix")
     with desk.start("--json", "log", "--type", "lane.*", "--follow") as following:
@@ -256,7 +257,6 @@ def test_a_followed_log_goes_on_until_it_is_interrupted(desk: Desk) -> None:
     assert [*first, then] == ["lane.adopted@1", "lane.created@1", "lane.quarantined@1"]
 
 
-@pytest.mark.slow
 def test_an_interrupted_creation_ends_with_130_and_is_finished_by_the_next_command(desk: Desk) -> None:
     mark = desk.home / "mark"
     desk.git("config", "filter.slow.smudge", f"touch {mark}; test -e {mark}.go || sleep 60; cat")

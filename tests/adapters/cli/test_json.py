@@ -28,7 +28,7 @@ def test_a_lane_has_the_fields_of_a_lane_in_their_order(desk: Desk, laneyard: La
     made = laneyard("--json", "create", "Fix login", "--owner", "session:7").json
     head = desk.git("rev-parse", "HEAD").strip()
     assert list(made) == [*LANE, "warnings"]
-    assert made["slug"], made["name"] == ("fix-login", "Fix login")
+    assert (made["slug"], made["name"]) == ("fix-login", "Fix login")
     assert (made["state"], made["kind"], made["owner"]) == ("active", "managed", "session:7")
     assert made["path"] == str(desk.tree("fix-login"))
     assert (made["branch"], made["head"]) == ("refs/heads/fix-login", head)
@@ -46,6 +46,7 @@ def test_the_list_is_an_array_of_lanes_with_what_was_observed(desk: Desk, laneya
     assert [each["present"]["value"] for each in lanes] == [True, True]
 
 
+@pytest.mark.slow
 def test_a_list_of_an_earlier_position_observes_nothing(desk: Desk, laneyard: Laneyard) -> None:
     position = laneyard("--json", "create", "fix").json["position"]
     laneyard("remove", "fix")
@@ -62,6 +63,7 @@ def test_an_empty_list_is_an_empty_array(desk: Desk, laneyard: Laneyard) -> None
     assert not desk.state.exists()
 
 
+@pytest.mark.slow
 def test_the_list_hides_what_is_gone_unless_all_are_wanted(desk: Desk, laneyard: Laneyard) -> None:
     laneyard("create", "fix")
     laneyard("remove", "fix", "--reap")
@@ -130,6 +132,7 @@ def test_the_difference_names_each_lane_and_field(desk: Desk, laneyard: Laneyard
     assert laneyard("--json", "diff", last, last).json["lanes"] == []
 
 
+@pytest.mark.slow
 def test_the_sweep_is_an_array_of_what_is_due(desk: Desk, laneyard: Laneyard) -> None:
     desk.configure("[quarantine]\nretention = '0s'\n")
     laneyard("create", "fix")
@@ -142,6 +145,7 @@ def test_the_sweep_is_an_array_of_what_is_due(desk: Desk, laneyard: Laneyard) ->
     assert [(each["slug"], each["state"], each["problem"]) for each in swept] == [("fix", "reaped", None)]
 
 
+@pytest.mark.slow
 def test_upkeep_has_shapes_of_its_own(desk: Desk, laneyard: Laneyard) -> None:
     laneyard("create", "fix")
     assert laneyard("--json", "verify").json == {"events": 5, "log": [], "world": []}
@@ -151,6 +155,7 @@ def test_upkeep_has_shapes_of_its_own(desk: Desk, laneyard: Laneyard) -> None:
     assert all(each["ok"] for each in checks)
 
 
+@pytest.mark.slow
 def test_a_path_that_is_not_text_is_shown_and_also_encoded(desk: Desk) -> None:
     root = os.fsencode(desk.home) + b"/caf\xe9 50%"
     os.mkdir(root)

@@ -1,0 +1,58 @@
+"""The benchmark runs on any machine, and says of every promise whether it is kept."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bench.table import WORDS, drawn, of_lanes, of_log, of_pairs
+
+ROOT = Path(__file__).parents[1]
+LOG = {
+    **{f"journal_{waiting}": 100.0 for waiting in (1, 16, 64)},
+    **{f"journal_{waiting}_ratio": 0.5 for waiting in (1, 16, 64)},
+    "bare": 200.0,
+    "fold_lanes_us": 9.9,
+    "fold_tables_us": 10.0,
+}
+
+
+def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    argv = (sys.executable, "-m", "tests.bench", *arguments)
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True)
+
+
+@pytest.mark.slow
+def test_a_small_run_prints_every_row_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    rows = json.loads(bench("--files", "200", "--rounds", "1", "--dir", tmp_path, "--json").stdout)
+    told = {row["what"] for row in rows}
+    assert {f"200 files: {words}" for words in WORDS.values()} < told
+    assert len(told) == len(rows) == len(WORDS) + 1 + len(of_log(LOG))
+    assert all(row["ours"] > 0 for row in rows)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_ratio_is_the_median_over_the_pairs_and_is_held_against_the_goal() -> None:
+    row = of_pairs("a thing", [(1.0, 10.0), (9.0, 10.0), (2.0, 10.0)], 0.2)
+    assert (row.ratio, row.least, row.most, row.met) == (0.2, 0.1, 0.9, True)
+    assert of_pairs("a thing", [(3.0, 10.0)], 0.2).met is False
+
+
+def test_goals_hold_from_ten_thousand_files_on() -> None:
+    pairs = {name: [(0.22, 1.0)] for name in WORDS}
+    assert {row.met for row in of_lanes(9_999, pairs)} == {None}
+    assert [row.met for row in of_lanes(10_000, pairs) if "settled / worktree" in row.what] == [True]
+    assert [row.met for row in of_lanes(100_000, pairs) if "settled / worktree" in row.what] == [False]
+
+
+def test_the_log_is_held_against_its_own_goals() -> None:
+    assert [row.met for row in of_log(LOG)] == [None, True, None, True, False]
+
+
+def test_the_table_has_a_line_for_each_row_that_says_yes_or_no() -> None:
+    lines = drawn(of_log(LOG)).splitlines()
+    assert len(lines) == 1 + len(of_log(LOG))
+    assert lines[2].endswith("yes")
+    assert lines[5].endswith("NO")
