@@ -1,0 +1,1 @@
+"""Everything that touches the world: each kind of it through one door."""

@@ -1,4 +1,4 @@
-"""The lanes table: one row per lane, as it is now."""
+"""The lanes table: one row per lane, as it is now. A creation that was undone leaves none."""
 
 from collections.abc import Iterable
 
@@ -46,7 +46,7 @@ TABLE = Table(
     ),
     keys=1,
 )
-VERSION = 1
+VERSION = 2
 _CREATED_AT = TABLE.names.index("created_at")
 _SINCE = TABLE.names.index("since")
 _STATE = TABLE.names.index("state")
@@ -60,6 +60,8 @@ def apply(happening: Happening, get: Get) -> Iterable[Change]:
         return ()
     key, state = (lane_id,), name(lane)
     before = get(key)
+    if isinstance(lane, Failed):  # what never came to be is no lane; the log keeps what was tried
+        return ((key, None),) if before else ()
     created = before[_CREATED_AT] if before else event.time
     since = before[_SINCE] if before and before[_STATE] == state else event.time
     record = lane.record

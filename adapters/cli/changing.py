@@ -75,12 +75,17 @@ def lane(yard: Yard, arguments: Namespace) -> tuple[Record, Repository]:
 
 def answer(yard: Yard, arguments: Namespace, done: Done, sentence: str) -> int:
     """Prints what has become of the lane, and returns the exit code."""
-    row = next(row for row in yard.reader.lanes() if row["id"] == done.lane_id)
+    row = next((row for row in yard.reader.lanes() if row["id"] == done.lane_id), None)
+    if row is None:  # a creation that was undone
+        code, reason = done.problem or ("failed", "the creation was undone")
+        details: dict[str, object] = {"lane": done.lane_id, "state": name(done.lane)}
+        message = f"{reason}. Everything was undone; no worktree, branch or directory is left."
+        return tell(arguments, code, message, details, REFUSED)
     unfinished = isinstance(done.lane, NeedsReview) or row["owed"] is not None
     unfinished = unfinished or (done.problem is not None and done.problem[0] == "residual")
     if done.problem is not None:
         code, reason = done.problem
-        details: dict[str, object] = {"lane": row["id"], "state": row["state"]}
+        details = {"lane": row["id"], "state": row["state"]}
         message = _problem(str(row["slug"]), str(row["state"]), reason)
         return tell(arguments, code, message, details, UNFINISHED if unfinished else REFUSED)
     if arguments.json:
@@ -97,7 +102,6 @@ def _problem(slug: str, state: str, reason: str) -> str:
     ends = {
         "needs-review": f"Nothing more was deleted; 'laneyard review {slug}' shows the ways out.",
         "reaping": "What is left is tried again by 'laneyard sweep --apply'.",
-        "failed": "Everything was undone; no worktree, branch or directory is left.",
     }
     return f"{reason}. {ends.get(state, f'The lane is {state}, as it was before.')}"
 

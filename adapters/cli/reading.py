@@ -123,6 +123,9 @@ def run_log(arguments: Namespace) -> int:
 def _stream(arguments: Namespace, reader: Reader) -> str | None:
     if arguments.lane is None:
         return None
+    stream = stream_of(arguments.lane)
+    if any(True for _ in reader.events(stream=stream)):  # also of a lane that never came to be
+        return stream
     return stream_of(str(find_lane(reader.lanes(), scope(arguments), arguments.lane)["id"]))
 
 

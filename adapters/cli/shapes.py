@@ -38,7 +38,7 @@ def path(packed: object) -> dict[str, Any]:
 
 def presence(row: Record, at: str) -> dict[str, Any]:
     """Returns whether the lane's directory is there, which costs one look at the disk."""
-    if row["path"] is None or row["state"] in ("reaped", "failed"):
+    if row["path"] is None or row["state"] == "reaped":
         return {"present": {"value": False, "at": at}}
     try:
         os.lstat(unpack(str(row["path"])))

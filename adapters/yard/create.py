@@ -14,7 +14,7 @@ from adapters.git.heads import head_users, read_head
 from adapters.git.parse import parse_batch_check
 from adapters.repositories import MANAGED
 from adapters.store.journal import ClaimTaken
-from adapters.yard.yard import Done, ended, find_lane
+from adapters.yard.yard import GONE, Done, ended, find_lane
 from domain import lane as lanes
 from domain.commands import CreateLane
 from domain.errors import (
@@ -121,11 +121,7 @@ def _command(
 
 def _free(rows: list[Record], repository: Repository, slug: str, taken: set[str]) -> tuple[int, str]:
     """Returns the first slug that no lane has and where nothing is on disk."""
-    held = {
-        row["slug"]
-        for row in rows
-        if row["repository"] == repository.key and row["state"] not in ("reaped", "failed")
-    }
+    held = {row["slug"] for row in rows if row["repository"] == repository.key and row["state"] not in GONE}
     for number in range(1, SUFFIXES):
         chosen = numbered(slug, number)
         if chosen not in held and chosen not in taken and not os.path.lexists(repository.managed(chosen)):

@@ -19,7 +19,7 @@ from domain.errors import AmbiguousLane, NoSuchLane
 from domain.events import RepositoryRegistered
 from domain.evidence import Place
 from domain.paths import display, pack, unpack
-from domain.states import Failed, Lane, Reaped
+from domain.states import Lane
 
 if TYPE_CHECKING:
     from adapters.config import Settings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adapters.store.reader import Reader, Record
 
 PREFIX = 4  # characters of an id that are enough to name a lane
-GONE = ("reaped", "failed")
+GONE = ("reaped",)
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,11 +156,6 @@ def ended(committed: Committed, problem: tuple[str, str] | None = None, *warning
     return Done(
         lane_id=lane_id, lane=lane, position=committed.last, problem=problem, warnings=tuple(warnings)
     )
-
-
-def is_gone(lane: Lane) -> bool:
-    """Tells whether nothing of the lane is on disk."""
-    return isinstance(lane, Reaped | Failed)
 
 
 def now() -> str:

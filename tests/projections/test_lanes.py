@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.events import Fact, LaneRestored, RestorePlanned, WorktreeReturned
+from domain.events import CreationUndone, Fact, LaneRestored, RestorePlanned, WorktreeReturned
 from domain.evidence import Identity, Place
 from projections import lanes
 from tests.domain.facts import (
@@ -44,7 +44,7 @@ from tests.domain.lives import (
     UNDOING,
     UNDONE,
 )
-from tests.projections.folded import row, told
+from tests.projections.folded import row, rows, told
 
 
 def test_a_created_lane_has_its_row() -> None:
@@ -88,8 +88,6 @@ def test_an_adopted_lane_has_no_base() -> None:
         (CREATED[:2], "opening", HOME, "Unlock"),
         (UNDOING, "opening", HOME, "Explain"),
         (UNDONE[:-1], "opening", HOME, "DropBranch"),
-        (UNDONE, "failed", None, None),
-        (FAILED_AT_ONCE, "failed", None, None),
         ((*CREATED, snapshot_planned), "snapshotting", HOME, "Capture"),
         (LEAVING, "leaving", HOME, "Lock"),
         ((*LEAVING, locked), "leaving", HOME, "Move"),
@@ -156,9 +154,15 @@ def test_a_restored_lane_has_the_slug_and_place_that_it_came_back_to() -> None:
 
 @pytest.mark.parametrize("facts", LIVES.values(), ids=LIVES)
 def test_every_life_has_one_row(facts: tuple[Fact, ...]) -> None:
-    found = row(lanes.TABLE, LANE, facts)
-    assert (found["id"], found["position"]) == (LANE, len(facts))
+    found = rows(lanes.TABLE, LANE, facts)
+    never_was = isinstance(facts[-1], CreationUndone)
+    assert len(found) == (0 if never_was else 1)
 
 
 def test_a_repository_is_not_a_lane() -> None:
     assert told(("repository-/srv/shop/.git", (registered,))).table(lanes.TABLE) == []
+
+
+@pytest.mark.parametrize("facts", [UNDONE, FAILED_AT_ONCE])
+def test_a_creation_that_was_undone_leaves_no_row(facts: tuple[Fact, ...]) -> None:
+    assert rows(lanes.TABLE, "a", facts) == []

@@ -237,9 +237,8 @@ def test_a_git_that_hangs_in_the_checkout_is_ended_and_undone(
     ran = laneyard("--json", "create", "other")
     assert (ran.code, ran.out, ran.error["code"]) == (1, "", "git_timed_out")
     assert ran.error["details"]["state"] == "failed"
-    after = desk.traces()
-    assert after.pop("lanes") == [*before.pop("lanes"), ("other", "failed", None, "refs/heads/other")]  # type: ignore[misc]
-    assert after == before
+    assert desk.traces() == before
+    assert "was undone" in laneyard("log", ran.error["details"]["lane"]).out
     assert laneyard("verify").code == 0
 
 
@@ -255,10 +254,7 @@ def test_a_checkout_that_hangs_half_way_is_undone(desk: Desk, laneyard: Laneyard
     before = desk.traces()
     ran = laneyard("--json", "create", "other")
     assert (ran.code, ran.error["code"]) == (1, "git_timed_out")
-    after = desk.traces()
-    assert [each[:2] for each in after.pop("lanes")][-1] == ("other", "failed")  # type: ignore[attr-defined]
-    before.pop("lanes")
-    assert after == before
+    assert desk.traces() == before
 
 
 @pytest.fixture
@@ -384,10 +380,7 @@ def test_a_full_disk_under_the_repository_undoes_the_creation_and_lets_remove(
     before = there.traces()
     ran = laneyard("-C", there.root, "--json", "create", "other")
     assert (ran.code, ran.out, ran.error["code"]) == (1, "", "disk_full"), ran.err
-    after = there.traces()
-    assert [each[:2] for each in after.pop("lanes")][-1] == ("other", "failed")  # type: ignore[attr-defined]
-    before.pop("lanes")
-    assert after == before
+    assert there.traces() == before
     assert laneyard("-C", there.root, "remove", "small").code == 0
     assert laneyard("-C", there.root, "restore", "small").code == 0
     ballast.unlink()
