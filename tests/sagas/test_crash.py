@@ -49,7 +49,7 @@ def reference(scenario: Scenario) -> Reference:
         before = world.look()
         heard = moments(world, scenario.act)
         assert trio.run(world.complaints) == []
-        return Reference(before, world.look(), world.tags(start), heard, state_of(world))
+        return Reference(before, world.look(), world.tags(start), heard, world.state())
 
 
 @contextmanager
@@ -74,14 +74,6 @@ def made(home: Path, scenario: Scenario) -> tuple[World, int]:
     if scenario.program:
         world.fake(scenario.program)
     return world, len(world.tags())
-
-
-def state_of(world: World) -> str:
-    async def read() -> str:
-        async with world.open() as opened:
-            return opened.state()
-
-    return trio.run(read)
 
 
 UNADOPTED = pytest.mark.xfail(
@@ -123,7 +115,7 @@ def assert_made_good(world: World, scenario: Scenario, start: int) -> None:
         trio.run(ask, world, scenario)
         assert world.tags(start) in (begun + expected.tags, begun + expected.tags[len(begun) :])
     assert trio.run(world.complaints) == []
-    assert state_of(world) == expected.state == scenario.ends
+    assert world.state() == expected.state == scenario.ends
     assert unless(world.look(), "snapshots", "refs") == unless(expected.after, "snapshots", "refs")
     kept = set(world.tags(start)).intersection(("lane.snapshotted@1",)) and begun in RESTS[2:]
     if not kept:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,3 +69,32 @@ UNTRACKED = {
     b"--force": 0o644,
     b"deep/er/file": 0o644,
 }
+
+
+Entry = tuple[str, int, bytes]
+
+
+def walk(place: bytes, skipped: tuple[bytes, ...] = ()) -> dict[bytes, Entry]:
+    """Returns type, permissions and bytes (or target) of every entry below, by relative path."""
+    found: dict[bytes, Entry] = {}
+    pending = [place] if os.path.isdir(place) else []
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                path = os.path.relpath(entry.path, place)
+                if path not in skipped:
+                    found[path] = _entry(entry)
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+    return found
+
+
+def _entry(entry: os.DirEntry[bytes]) -> Entry:
+    status = entry.stat(follow_symlinks=False)
+    mode = stat.S_IMODE(status.st_mode)
+    if entry.is_symlink():
+        return "link", mode, os.readlink(entry.path)
+    if entry.is_file(follow_symlinks=False):
+        with open(entry.path, "rb") as file:
+            return "file", mode, file.read()
+    return ("directory" if entry.is_dir(follow_symlinks=False) else "other"), mode, b""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import subprocess
 from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from adapters.yard import create, ending, putting_away
 from adapters.yard.yard import find_lane, known_repository
 from domain.states import name
 from tests.sagas.trees import DIRTY_INDEX, commit_files, disturb
+from tests.sagas.trees import walk as walk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -125,6 +125,13 @@ class World:
         """Returns what happened after a position."""
         return [event.type for event in self.events(after)]
 
+    def state(self, slug: str = "work") -> str:
+        """Returns what the log says of the last lane with this slug, also of one that was undone."""
+        planned = [each for each in self.events() if each.type == "creation.planned@1"]
+        made = [each.fact for each in planned if getattr(each.fact, "slug", None) == slug]
+        with Reader(self.settings.store) as reader:
+            return name(reader.lane(str(getattr(made[-1], "lane", "")))[0])
+
     async def complaints(self) -> list[str]:
         """Returns what is wrong with the log, with the disk against the log, and what was left about."""
         if not os.path.exists(self.settings.store):
@@ -208,7 +215,7 @@ class Open:
 
     def state(self, lane: str = "work") -> str:
         """Returns the name of the lane's state."""
-        return name(self.lane(lane))
+        return self.world.state(lane)
 
     async def repository(self) -> Repository:
         """Returns the world's repository."""
@@ -264,35 +271,6 @@ class Open:
     async def sweep(self) -> list[ending.Swept]:
         """Deletes what has rested long enough."""
         return await ending.sweep(self.yard, new_request(self.world.settings))
-
-
-Entry = tuple[str, int, bytes]
-
-
-def walk(place: bytes, skipped: tuple[bytes, ...] = ()) -> dict[bytes, Entry]:
-    """Returns type, permissions and bytes (or target) of every entry below, by relative path."""
-    found: dict[bytes, Entry] = {}
-    pending = [place] if os.path.isdir(place) else []
-    while pending:
-        with os.scandir(pending.pop()) as entries:
-            for entry in entries:
-                path = os.path.relpath(entry.path, place)
-                if path not in skipped:
-                    found[path] = _entry(entry)
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
-    return found
-
-
-def _entry(entry: os.DirEntry[bytes]) -> Entry:
-    status = entry.stat(follow_symlinks=False)
-    mode = stat.S_IMODE(status.st_mode)
-    if entry.is_symlink():
-        return "link", mode, os.readlink(entry.path)
-    if entry.is_file(follow_symlinks=False):
-        with open(entry.path, "rb") as file:
-            return "file", mode, file.read()
-    return ("directory" if entry.is_dir(follow_symlinks=False) else "other"), mode, b""
 
 
 LITTER = re.compile(rb"(?<!laneyard)\.lock$|(^|/)retired-|(^|/)\.laneyard-")
