@@ -1,4 +1,4 @@
-"""Repositories: from a path that a person gives to the repository's key, root and object format."""
+"""Repositories: from a path that a person gives to the repository around it, without a process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-from adapters.git.door import Location
 from adapters.git.errors import RegistrationUnreadable
 from adapters.git.repository import find_repository
 from domain.envelope import REPOSITORY_STREAM
@@ -16,7 +15,6 @@ from domain.errors import NotARepository
 from domain.paths import pack
 
 if TYPE_CHECKING:
-    from adapters.git.door import Git
     from adapters.git.repository import Found
 
 MANAGED = b".laneyard/worktrees"
@@ -58,26 +56,3 @@ def find(path: bytes) -> Found:
     if found is None:
         raise NotARepository(os.fsdecode(path))
     return found
-
-
-async def describe(git: Git, found: Found) -> Repository:
-    """Returns what git's configuration says of a repository that is not known yet."""
-    settings = await _configuration(git, found.common_dir)
-    worktree = settings.get(b"core.worktree")
-    if not found.linked and found.top_level is not None:
-        root = found.top_level
-    elif worktree is not None:
-        root = os.path.realpath(os.path.join(found.common_dir, worktree))
-    elif os.path.basename(found.common_dir) == b".git":
-        root = os.path.dirname(found.common_dir)
-    else:
-        root = found.common_dir
-    sha256 = settings.get(b"extensions.objectformat") == b"sha256"
-    return Repository(found.common_dir, root, "sha256" if sha256 else "sha1")
-
-
-async def _configuration(git: Git, common: bytes) -> dict[bytes, bytes]:
-    arguments = (b"config", b"--local", b"--null", b"--list")
-    ran = await git.run(*arguments, repository=Location(common))
-    records = (record.partition(b"\n") for record in ran.out.split(b"\0") if record)
-    return {name.lower(): value for name, _, value in records}

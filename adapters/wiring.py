@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from adapters.clock import now
 from adapters.engine import Engine, Performer, Request
 from adapters.files.durable import make_directories
 from adapters.files.errors import LockHeld
@@ -17,7 +18,7 @@ from adapters.performer.performer import GitPerformer
 from adapters.performer.world import World
 from adapters.store.journal import Journal
 from adapters.store.reader import Reader
-from adapters.yard.yard import Yard, now
+from adapters.yard.yard import Yard
 from domain.envelope import Actor
 
 if TYPE_CHECKING:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import trio
 
-from adapters import config, repositories
+from adapters import config
 from adapters.cli import DONE, REFUSED, UNFINISHED, shapes
 from adapters.cli.failures import tell
 from adapters.cli.output import count, progress, say
+from adapters.cli.scope import here, scope
+from adapters.lookup import find_lane
 from adapters.wiring import new_request, open_yard
 from adapters.yard import create, ending, putting_away
-from adapters.yard.yard import Done, find_lane, known_repository
-from domain.errors import NotARepository
-from domain.paths import display, pack, unpack
+from adapters.yard.yard import Done, known_repository
+from domain.paths import display, unpack
 from domain.states import Active, NeedsReview, Quarantined, Reaped, name
 
 if TYPE_CHECKING:
@@ -48,21 +48,6 @@ def engine(arguments: Namespace, work: Work, listener: Listener | None = None) -
                 return await work(yard, new_request(settings))
 
     return trio.run(session)
-
-
-def here(arguments: Namespace) -> bytes:
-    """Returns the path by which the repository is meant."""
-    return os.fsencode(arguments.repository) if arguments.repository is not None else os.getcwdb()
-
-
-def scope(arguments: Namespace) -> str | None:
-    """Returns the key of the repository that is meant, or None if that could be any."""
-    try:
-        return pack(repositories.find(here(arguments)).common_dir)
-    except NotARepository:
-        if arguments.repository is not None:
-            raise
-        return None
 
 
 def lane(yard: Yard, arguments: Namespace) -> tuple[Record, Repository]:

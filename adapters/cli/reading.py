@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from adapters import config
 from adapters.cli import DONE, shapes
-from adapters.cli.changing import engine, scope
 from adapters.cli.output import clock, legible, say, table
+from adapters.cli.scope import scope
+from adapters.clock import now
+from adapters.lookup import GONE, find_lane
 from adapters.store.errors import StoreMissing
 from adapters.store.reader import Reader, records
-from adapters.yard.yard import GONE, find_lane, now
 from domain.envelope import lane_of, stream_of
 from domain.errors import NoSuchLane, NoSuchPosition
 from domain.naming import short_branch
@@ -46,6 +47,7 @@ def drive_on(arguments: Namespace) -> None:
     with reader:
         owed = reader.open_journals()
     if owed:
+        from adapters.cli.changing import engine  # the engine is slow to import, and seldom needed here
 
         async def nothing(yard: Yard, request: Request) -> int:
             return DONE

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from adapters import config
 from adapters.cli import DONE, shapes
-from adapters.cli.changing import scope
 from adapters.cli.output import WORDS, clock, count, legible, say, several
 from adapters.cli.reading import drive_on, open_reader, words
-from adapters.yard.yard import find_lane
+from adapters.cli.scope import scope
+from adapters.lookup import find_lane
 from domain.envelope import stream_of
 from domain.errors import NoSuchLane
 from domain.naming import short_branch

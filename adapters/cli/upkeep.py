@@ -13,6 +13,7 @@ from adapters import config
 from adapters.cli import DONE, UNFINISHED, UNUSABLE, shapes
 from adapters.cli.failures import system_words
 from adapters.cli.output import count, legible, say
+from adapters.clock import now
 from adapters.files.errors import LockHeld
 from adapters.files.oslock import OsLock
 from adapters.git.errors import GitError
@@ -23,7 +24,6 @@ from adapters.store.errors import StoreMissing
 from adapters.store.journal import Journal
 from adapters.store.reader import Reader
 from adapters.wiring import git_door, own_state_dir
-from adapters.yard.yard import now
 from domain.paths import display, unpack
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ import msgspec
 from adapters.git.door import Location
 from adapters.git.heads import head_users, read_head
 from adapters.git.parse import parse_batch_check
+from adapters.lookup import GONE, find_lane
 from adapters.repositories import MANAGED
 from adapters.store.journal import ClaimTaken
-from adapters.yard.yard import GONE, Done, ended, find_lane
+from adapters.yard.yard import Done, ended
 from domain import lane as lanes
 from domain.commands import CreateLane
 from domain.errors import (

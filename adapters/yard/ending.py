@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from adapters.clock import now
 from adapters.config import repository_configuration, retention
 from adapters.store.journal import ClaimTaken
 from adapters.store.reader import Record
 from adapters.yard.putting_away import capture, place_of
-from adapters.yard.yard import Done, ended, now
+from adapters.yard.yard import Done, ended
 from domain.commands import DiscardLane, ReapLane, RestoreLane
 from domain.errors import Refusal, WrongState
 from domain.events import RestoreAbandoned

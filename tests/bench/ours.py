@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adapters.lookup import find_lane
 from adapters.wiring import new_request
 from adapters.yard import create, ending, putting_away
-from adapters.yard.yard import find_lane
 from domain.paths import unpack
 from domain.states import Active, Quarantined, Reaped
 

@@ -76,11 +76,6 @@ def made(home: Path, scenario: Scenario) -> tuple[World, int]:
     return world, len(world.tags())
 
 
-UNADOPTED = pytest.mark.xfail(
-    reason="a repository that was registered before a crash never gets its main checkout adopted", strict=True
-)
-
-
 def cases() -> list[ParameterSet]:
     """Returns every moment of every scenario; a few are quick to tell that something is wrong."""
     found = []
@@ -88,8 +83,6 @@ def cases() -> list[ParameterSet]:
         for moment, (when, step) in enumerate(scenario.moments):
             quick = scenario.name in ("remove-clean", "restore-moved") and when == "after-effect"
             marks = [] if quick else [pytest.mark.slow]
-            if scenario.name in ("create", "create-undone") and moment in (1, 2):
-                marks.append(UNADOPTED)
             found.append(
                 pytest.param(scenario.name, moment, marks=marks, id=f"{scenario.name}-{moment}-{when}-{step}")
             )

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
+from adapters.clock import now
 from adapters.store import tables, views
 from adapters.store.connection import connect
 from adapters.store.journal import Journal
 from adapters.store.verify import verify
-from adapters.yard.yard import now
 from domain.states import Active, Quarantined, Reaped
 from projections.catalogue import TABLES
 from tests.sagas.scenarios import place_of

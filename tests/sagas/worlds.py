@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from adapters import reality
 from adapters.config import Configuration, GitSettings, Quarantine, Settings
+from adapters.lookup import find_lane
 from adapters.store.connection import connect
 from adapters.store.reader import Reader
 from adapters.store.verify import verify
 from adapters.wiring import new_request, open_yard
 from adapters.yard import create, ending, putting_away
-from adapters.yard.yard import find_lane, known_repository
+from adapters.yard.yard import known_repository
 from domain.states import name
 from tests.sagas.trees import DIRTY_INDEX, commit_files, disturb
 from tests.sagas.trees import walk as walk

@@ -1,0 +1,52 @@
+"""How a lane is found by what people call it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from domain.errors import AmbiguousLane, NoSuchLane
+from domain.paths import unpack
+
+if TYPE_CHECKING:
+    from adapters.store.reader import Record
+
+PREFIX = 4  # characters of an id that are enough to name a lane
+GONE = ("reaped",)
+
+
+def find_lane(rows: list[Record], repository: str | None, wanted: str) -> Record:
+    """Returns the lane that people call so: a slug, an id or its beginning, or a path inside the lane.
+
+    Lanes that still have a tree go before those that are gone, and of those the last one counts.
+    Raises NoSuchLane, AmbiguousLane.
+    """
+    here = [row for row in rows if repository is None or row["repository"] == repository]
+    exact = [row for row in rows if row["id"] == wanted]
+    named = exact or [row for row in here if row["slug"] == wanted]
+    if not named and len(wanted) >= PREFIX:
+        named = [row for row in here if str(row["id"]).startswith(wanted)]
+    if not named:
+        named = _around(here, wanted)
+    living = [row for row in named if row["state"] not in GONE]
+    if len(living) == 1:
+        return living[0]
+    if living:
+        raise AmbiguousLane(wanted, tuple(f"{row['slug']} ({str(row['id'])[:8]})" for row in living))
+    if not named:
+        raise NoSuchLane(wanted)
+    return max(named, key=lambda row: (row["state"] == "reaped", row["position"]))
+
+
+def _around(rows: list[Record], wanted: str) -> list[Record]:
+    """Returns the lanes whose tree is, or holds, the path; the innermost only."""
+    if "/" not in wanted and not os.path.isdir(wanted):
+        return []
+    place = os.path.realpath(os.fsencode(wanted))
+    around = []
+    for row in rows:
+        path = unpack(str(row["path"])) if row["path"] else None
+        if path and row["state"] not in GONE and (place == path or place.startswith(path + b"/")):
+            around.append((len(path), row))
+    longest = max((length for length, _ in around), default=0)
+    return [row for length, row in around if length == longest]
