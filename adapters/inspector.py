@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from adapters.files.durable import read_file
-from adapters.files.errors import FilesError
+from adapters.files.errors import FilesError, words
 from adapters.files.identity import identify
 from adapters.git.door import Location
 from adapters.git.errors import GitError, RegistrationUnreadable
@@ -193,8 +193,3 @@ def try_(observe: Callable[[], T]) -> T | Unknown:
         return observe()
     except (GitError, FilesError, OSError) as error:
         return Unknown(words(error))
-
-
-def words(error: Exception) -> str:
-    """Returns an error as text that the log can keep."""
-    return str(error).encode("utf-8", "replace").decode()

@@ -13,7 +13,7 @@ TABLE = Table(
     (("position", "INTEGER"), ("lane", "TEXT"), ("time", "TEXT"), ("sentence", "TEXT")),
     keys=1,
 )
-VERSION = 1
+VERSION = 2
 
 
 def apply(event: Envelope, get: Get) -> Iterable[Change]:
@@ -33,7 +33,7 @@ def sentence(fact: e.Fact) -> str:
             return f"snapshot {fact.snapshot[:8]} begins"
         case e.LaneSnapshotted():
             taken = fact.snapshot
-            size = f"{taken.entries} entries, {taken.bytes} bytes"
+            size = f"{_entries(taken.entries)}, {taken.bytes} bytes"
             return f"snapshot {taken.id[:8]} verified: {size}, at {taken.ref}"
         case e.SnapshotFailed():
             return f"snapshot {fact.snapshot[:8]} was not made: {fact.reason}"
@@ -113,11 +113,12 @@ def _reaping(fact: e.Fact) -> str:
         case e.ReapingPlanned():
             return f"reaping of edition {fact.edition} planned"
         case e.TreeExplained():
-            return f"all {fact.entries} entries explained ({fact.bytes} bytes, digest {fact.digest[:12]})"
+            size = f"{fact.bytes} bytes, digest {fact.digest[:12]}"
+            return f"{_entries(fact.entries)} explained, all of them ({size})"
         case e.TreeUnexplained():
             return f"nothing deleted, a person has to look: {fact.reason}"
         case e.TreeDestroyed():
-            return f"{fact.entries} entries deleted"
+            return f"{_entries(fact.entries)} deleted"
         case e.TreeDeregistered():
             return "no longer registered with git"
         case e.TreeResisted():
@@ -125,6 +126,10 @@ def _reaping(fact: e.Fact) -> str:
         case e.TreeRetried():
             return "the deletion is tried again"
         case e.LaneReaped():
-            return f"edition {fact.edition} reaped: {fact.entries} entries, {fact.bytes} bytes"
+            return f"edition {fact.edition} reaped: {_entries(fact.entries)}, {fact.bytes} bytes"
         case _:
             return fact.TAG
+
+
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number} entries"

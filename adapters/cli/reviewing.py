@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from adapters.cli import DONE, UNFINISHED, shapes
 from adapters.cli.changing import answer, engine, lane, reaped
 from adapters.cli.output import clock, legible, say, table
+from adapters.cli.scope import scope
 from adapters.yard import ending
 from domain.errors import WrongState
 from domain.paths import display
@@ -67,8 +68,8 @@ def run_sweep(arguments: Namespace) -> int:
 
     async def work(yard: Yard, request: Request) -> int:
         if not arguments.apply:
-            return _show_candidates(arguments, ending.candidates(yard))
-        return _show_swept(arguments, await ending.sweep(yard, request))
+            return _show_candidates(arguments, ending.candidates(yard, scope(arguments)))
+        return _show_swept(arguments, await ending.sweep(yard, scope(arguments), request))
 
     return engine(arguments, work)
 

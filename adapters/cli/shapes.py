@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from adapters.files.errors import words
 from domain.envelope import lane_of
 from domain.evidence import Seen, Unknown
 from domain.paths import display, is_text, unpack
@@ -45,7 +46,7 @@ def presence(row: Record, at: str) -> dict[str, Any]:
     except FileNotFoundError:
         return {"present": {"value": False, "at": at}}
     except OSError as error:
-        return {"present": {"unknown": str(error)}}
+        return {"present": {"unknown": words(error)}}
     return {"present": {"value": True, "at": at}}
 
 

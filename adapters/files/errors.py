@@ -1,5 +1,7 @@
 """The ways in which the file system layer says no."""
 
+import os
+
 
 class FilesError(Exception):
     """An answer of this layer that is not the kernel's; names the path it is about."""
@@ -11,7 +13,7 @@ class FilesError(Exception):
         self.path = path
 
     def __str__(self) -> str:
-        return f"{self.summary}: {self.path!r}"
+        return f"{self.summary}: {legible(self.path)}"
 
 
 class LockFileHeld(FilesError):
@@ -61,3 +63,16 @@ class IdentityChanged(FilesError):
     """The path leads to another object than the one that was meant."""
 
     summary = "not the object that was seen before"
+
+
+def legible(path: object) -> str:
+    """Returns a path as text that any log can keep."""
+    return os.fsdecode(path).encode("utf-8", "replace").decode() if isinstance(path, bytes | str) else "?"
+
+
+def words(error: Exception) -> str:
+    """Returns what went wrong as text that any log can keep; the system's errors name their paths plainly."""
+    if isinstance(error, OSError) and error.strerror:
+        paths = [legible(path) for path in (error.filename, error.filename2) if path is not None]
+        return ": ".join([error.strerror, " -> ".join(paths)] if paths else [error.strerror])
+    return str(error).encode("utf-8", "replace").decode()

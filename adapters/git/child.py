@@ -74,6 +74,11 @@ class Child:
             os.set_blocking(process.stdin.fileno(), False)
 
     @property
+    def pid(self) -> int:
+        """Returns the process's id."""
+        return self._process.pid
+
+    @property
     def ended(self) -> bool:
         """Returns whether the process has ended, and all that it wrote has been read."""
         return self.code is not None

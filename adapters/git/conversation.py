@@ -20,6 +20,11 @@ class Conversation:
         self._arguments = arguments
         self._timeout = timeout
 
+    @property
+    def pid(self) -> int:
+        """Returns the command's process id."""
+        return self._child.pid
+
     async def send(self, data: bytes) -> None:
         """Writes all of the data, keeping what the command says meanwhile; raises GitFailed if it is gone."""
         if not self._child.hears:

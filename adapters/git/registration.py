@@ -11,6 +11,7 @@ import stat
 import msgspec
 
 from adapters.files.durable import remove_file, replace, write_new
+from adapters.files.errors import words
 from adapters.git.errors import ForeignLock, RegistrationUnreadable
 from adapters.git.repository import canonical, content, kind_of, pointer
 
@@ -60,7 +61,7 @@ def attempted(git_dir: bytes) -> Registration | Unreadable:
     try:
         return read_registration(git_dir)
     except RegistrationUnreadable as error:
-        return Unreadable(git_dir, str(error))
+        return Unreadable(git_dir, words(error))
 
 
 def pointers_agree(git_dir: bytes, work_tree: bytes) -> str | None:
@@ -74,7 +75,7 @@ def pointers_agree(git_dir: bytes, work_tree: bytes) -> str | None:
         if read_registration(git_dir).points_to != canonical(dot_git):
             return "the registration names another worktree"
     except RegistrationUnreadable as error:
-        return str(error)
+        return words(error)
     return None
 
 

@@ -8,7 +8,7 @@ import stat
 import msgspec
 
 from adapters.files.durable import read_file
-from adapters.files.errors import FilesError
+from adapters.files.errors import FilesError, words
 from adapters.git.errors import RegistrationUnreadable
 
 
@@ -87,7 +87,7 @@ def content(path: bytes) -> bytes | None:
         resolved = canonical(path)
         return None if resolved == path else content(resolved)
     except (OSError, FilesError) as error:
-        raise RegistrationUnreadable(path, str(error)) from error
+        raise RegistrationUnreadable(path, words(error)) from error
 
 
 def kind_of(path: bytes) -> int | None:
@@ -97,7 +97,7 @@ def kind_of(path: bytes) -> int | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise RegistrationUnreadable(path, str(error)) from error
+        raise RegistrationUnreadable(path, words(error)) from error
 
 
 def canonical(path: bytes) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from adapters.files.durable import make_directories
-from adapters.files.errors import FilesError, LockFileHeld, LockHeld, Unstable
+from adapters.files.errors import FilesError, LockFileHeld, LockHeld, Unstable, words
 from adapters.files.oslock import OsLock
 from adapters.git.errors import ForeignLock, GitError, GitFailed, GitTimedOut
 from domain.effects import NotDone
@@ -59,7 +59,7 @@ def _take(directory: bytes, lock: OsLock) -> None:
 def not_done(step: str, error: Exception) -> NotDone:
     """Returns what a failed step amounts to: a stable code, the reason, and whether trying again may help."""
     code, transient = _judge(error)
-    return NotDone(step=step, code=code, reason=str(error), transient=transient)
+    return NotDone(step=step, code=code, reason=words(error), transient=transient)
 
 
 def _judge(error: Exception) -> tuple[str, bool]:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import trio
 
 from adapters.files.descriptors import DIRECTORY
+from adapters.files.durable import remove_file
 from adapters.files.kernel import open_beneath
 from adapters.git.door import Location
+from adapters.git.errors import GitError
 from adapters.git.parse import parse_batch_check
 from adapters.snapshots.manifest import SnapshotDamaged
 from domain.paths import unpack
@@ -53,21 +55,31 @@ async def write(
     """
     arguments = (b"fast-import", b"--quiet", b"--force", b"--done")
     async with git.converse(*arguments, repository=Location(common), write=True) as conversation:
-        await conversation.send(b"feature done\n" + _commit(ref, 1, b"the index", head, ()) + staged)
-        await conversation.send(_commit(ref, 2, b"the worktree", head, (b":1", *(k.encode() for k in keep))))
-        directory = os.open(root, DIRECTORY)
         try:
-            for each in sorted(held, key=lambda item: item.kind != "absent"):
-                await _send(conversation, directory, each)
-        finally:
-            os.close(directory)
-        await conversation.send(b"\nget-mark :2\ndone\n")
-        commit = (await conversation.line()).decode("ascii")
-        await conversation.finish()
+            await conversation.send(b"feature done\n" + _commit(ref, 1, b"the index", head, ()) + staged)
+            parents = (b":1", *(each.encode() for each in keep))
+            await conversation.send(_commit(ref, 2, b"the worktree", head, parents))
+            await _send_all(conversation, root, held)
+            await conversation.send(b"\nget-mark :2\ndone\n")
+            commit = (await conversation.line()).decode("ascii")
+            await conversation.finish()
+        except GitError:
+            # What git says of its end is in the error; it leaves the same in a file beside the objects.
+            remove_file(os.path.join(common, b"fast_import_crash_%d" % conversation.pid))
+            raise
     tree = await check(git, common, [f"{commit}^{{tree}}"])
     if [kind for _, kind, _ in tree] != ["tree"]:
         raise SnapshotDamaged(f"the commit {commit} that was just written is not there")
     return commit, tree[0][0]
+
+
+async def _send_all(conversation: Conversation, root: bytes, held: Sequence[Held]) -> None:
+    directory = os.open(root, DIRECTORY)
+    try:
+        for each in sorted(held, key=lambda item: item.kind != "absent"):
+            await _send(conversation, directory, each)
+    finally:
+        os.close(directory)
 
 
 def _commit(ref: str, mark: int, message: bytes, head: str, parents: Iterable[bytes]) -> bytes:

@@ -152,10 +152,12 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def candidates(yard: Yard) -> list[Candidate]:
-    """Returns every lane that a sweep would touch now or later."""
+def candidates(yard: Yard, repository: str | None) -> list[Candidate]:
+    """Returns every lane, of one repository or of all, that a sweep would touch now or later."""
     found, at = [], now()
     for row in yard.reader.lanes():
+        if repository is not None and row["repository"] != repository:
+            continue
         if row["state"] == "quarantined":
             until = _until(yard, row)
             action = "reap" if until <= at else "wait"
@@ -184,10 +186,10 @@ class Swept(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[str, str] | None = None
 
 
-async def sweep(yard: Yard, request: Request) -> list[Swept]:
+async def sweep(yard: Yard, repository: str | None, request: Request) -> list[Swept]:
     """Reaps what has rested long enough and retries residuals; one lane's trouble is no other's."""
     swept = []
-    for each in candidates(yard):
+    for each in candidates(yard, repository):
         if each.action == "wait":
             continue
         try:

@@ -51,6 +51,7 @@ async def lived(scene: Scene, rounds: int) -> dict[str, list[Pair]]:
 def started(environment: dict[str, str], times: int) -> list[Pair]:
     """Returns the pairs of our shortest command and of the shortest Python."""
     program, python = [str(ROOT / "scripts/laneyard"), "--help"], [sys.executable, "-c", "pass"]
+    subprocess.run(program, env=environment, check=True, stdout=subprocess.DEVNULL)  # sets up what is not yet
     pairs = []
     for _ in range(times):
         spans = []

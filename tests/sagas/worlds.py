@@ -271,7 +271,7 @@ class Open:
 
     async def sweep(self) -> list[ending.Swept]:
         """Deletes what has rested long enough."""
-        return await ending.sweep(self.yard, new_request(self.world.settings))
+        return await ending.sweep(self.yard, None, new_request(self.world.settings))
 
 
 LITTER = re.compile(rb"(?<!laneyard)\.lock$|(^|/)retired-|(^|/)\.laneyard-")
