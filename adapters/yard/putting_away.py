@@ -77,7 +77,8 @@ async def remove(
     if not _needs_snapshot(lane, base):
         return _removed(await yard.engine.handle(lane_id, base, request))
     for attempt in range(ATTEMPTS):
-        command = await _with_snapshot(yard, lane_id, place, base, request)
+        seen = await yard.inspector.look(place) if attempt else seen
+        command = await _with_snapshot(yard, lane_id, place, base, seen, request)
         try:
             kept = delete_branch and not command.delete_branch
             return _removed(await yard.engine.handle(lane_id, command, request), branch_kept=kept)
@@ -99,11 +100,10 @@ def _needs_snapshot(lane: Lane, command: RemoveLane) -> bool:
 
 
 async def _with_snapshot(
-    yard: Yard, lane_id: str, place: Place, base: RemoveLane, request: Request
+    yard: Yard, lane_id: str, place: Place, base: RemoveLane, seen: Seen, request: Request
 ) -> RemoveLane:
     """Returns the command with a snapshot and a look taken after it; forced, also without one."""
     tolerant = base.mode == "force"
-    seen = await yard.inspector.look(place)
     try:
         _, taken = await capture(yard, lane_id, seen, request, tolerant=tolerant)
     except SnapshotNotMade:
