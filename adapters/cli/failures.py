@@ -11,6 +11,7 @@ import msgspec
 from eventsourcing.persistence import PersistenceError
 
 from adapters.cli import REFUSED, UNUSABLE
+from adapters.cli.output import hush
 from adapters.files.errors import FilesError
 from adapters.git.errors import GitError, GitMissing, GitTimedOut
 from adapters.store.codec import StoreNewer, StoreUnreadable
@@ -128,6 +129,7 @@ def _locked(arguments: Namespace, error: StateLocked) -> int:
 
 def tell(arguments: Namespace, code: str, message: str, details: dict[str, Any], exit_code: int) -> int:
     """Prints an error and returns the exit code."""
+    hush()
     message = text(message[:1].upper() + message[1:])
     if arguments.json:
         shown = {"code": code, "message": message, "details": encodable(details)}

@@ -10,6 +10,8 @@ from unicodedata import east_asian_width
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from rich.status import Status
+
 WORDS = {
     "Checkout": "checking out",
     "Unlock": "unlocking",
@@ -27,10 +29,20 @@ WORDS = {
 MANY = 5  # things that are named before they are only counted
 
 
+_shown: list[Status] = []  # the progress on the terminal's last line: whoever prints takes it away first
+
+
 def say(text: str = "") -> None:
     """Prints a line; what the terminal cannot show is replaced."""
+    hush()
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "replace").decode(encoding))
+
+
+def hush() -> None:
+    """Takes the progress off the terminal, so that it neither mixes with an answer nor wraps it."""
+    while _shown:
+        _shown.pop().stop()
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -84,9 +96,13 @@ def progress(quiet: bool) -> Iterator[Callable[[str, str], None]]:
     from rich.console import Console
 
     with Console(stderr=True).status("looking") as status:
+        _shown.append(status)
 
         def notice(moment: str, step: str) -> None:
-            if moment == "before-effect":
+            if moment == "before-effect" and _shown:
                 status.update(WORDS.get(step, step))
 
-        yield notice
+        try:
+            yield notice
+        finally:
+            hush()

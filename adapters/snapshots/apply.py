@@ -19,7 +19,7 @@ from adapters.files.scan import Entry, digest, scan
 from adapters.git.door import Location
 from adapters.snapshots import objects, registration
 from adapters.snapshots.capture import tree_of, verify
-from adapters.snapshots.manifest import Expected, Held, SnapshotDamaged
+from adapters.snapshots.manifest import Expected, Held, SnapshotDamaged, parents
 from domain.paths import unpack
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _clear_beginning(parent: int, name: bytes, data: bytes) -> None:
 def _set_modes(root: bytes, wanted: dict[bytes, Held], expected: Expected) -> None:
     """Sets permissions, those of directories last and deepest first, for they may forbid writing."""
     modes = {path: held.mode for path, held in wanted.items() if held.kind == "file"}
-    plain = dict.fromkeys(expected.directories, expected.manifest.directory_mode)
+    plain = dict.fromkeys(parents(wanted), expected.manifest.directory_mode)
     held = {path: each.mode for path, each in wanted.items() if each.kind == "directory"}
     ordered = sorted((plain | held).items(), key=lambda each: each[0].count(b"/"), reverse=True)
     for path, mode in (*modes.items(), *ordered):

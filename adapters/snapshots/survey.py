@@ -90,7 +90,8 @@ def _held(
     entries: list[Entry], tree: dict[bytes, TreeEntry], file_mode: int, directory_mode: int
 ) -> list[Held]:
     """Returns the entries that a checkout of the commit would not make as they are."""
-    leading = parents(tree)
+    # A directory that has lost its last file is not implied by anything any more: it is held as itself.
+    leading = parents(tree) & parents(entry.path for entry in entries if entry.kind != "directory")
     held = []
     for entry in entries:
         if entry.kind == "directory":
