@@ -33,12 +33,20 @@ class Performer(Protocol):
         """Does what the effect asks for and returns what a second look has seen."""
 
 
+class NothingLearnt(Exception):
+    """An outcome led to no fact: a chapter has forgotten a case. It stops this lane, and nothing else."""
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks, and under which id, the cause of all that follows; with `digest` it is idempotent."""
 
     id: str
     actor: Actor
     digest: bytes | None = None
+
+    def aside(self) -> Request:
+        """Returns the same request for a command on the way to the one that answers it."""
+        return msgspec.structs.replace(self, digest=None)
 
 
 class Engine:
@@ -55,7 +63,7 @@ class Engine:
         self._performer = performer
         self._notice = notice
 
-    async def handle(self, lane_id: str, command: commands.Any, request: Request) -> Committed:
+    async def handle(self, lane_id: str, command: commands.AnyCommand, request: Request) -> Committed:
         """Decides, writes down, then does; returns what the decision led to with the lane as it is now.
 
         Raises a Refusal, after which nothing has changed, or StoreError.
@@ -71,7 +79,7 @@ class Engine:
             claiming=True,
         )
         committed = await self._append(entry, type(command).__name__)
-        async for step in self._steps(stream, committed.lane, request):
+        async for step in self._steps(committed.stream, committed.lane, request):
             committed = msgspec.structs.replace(
                 committed,
                 lane=step.lane,
@@ -142,8 +150,8 @@ class Engine:
 def _learning(outcome: Outcome) -> Callable[[Lane], tuple[Fact, ...]]:
     def learn(lane: Lane) -> tuple[Fact, ...]:
         facts = lanes.learn(lane, outcome)
-        # Without a fact the loop would do the same again for ever.
-        assert facts, f"nothing was learnt from {type(outcome).__name__} in {type(lane).__name__}"
+        if not facts:  # the loop would do the same again for ever
+            raise NothingLearnt(f"{type(outcome).__name__} means nothing to a lane in {type(lane).__name__}")
         return facts
 
     return learn

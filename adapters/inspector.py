@@ -161,8 +161,8 @@ def _obstacles(
         *_named("submodule", submodules),
         *_named("hidden-flag", index.hidden),
         *_named("conflict", index.conflicted),
-        *_named("split-index", [b"index"] if index.split else []),
-        *_named("sparse-index", [b"index"] if index.sparse else []),
+        *([Obstacle("split-index", registration.inside("index"))] if index.split else []),
+        *([Obstacle("sparse-index", registration.inside("index"))] if index.sparse else []),
     ]
     busy = try_(lambda: registration.obstacles(admin))
     return busy if isinstance(busy, Unknown) else (*shown, *busy)

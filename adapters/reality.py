@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from adapters.files.errors import words
 from adapters.files.identity import identify
 from adapters.git.errors import GitError
-from adapters.git.refs import read_ref
 from adapters.git.registration import Unreadable, pointers_agree, registrations
 from adapters.repositories import MANAGED, QUARANTINE
+from adapters.snapshots.capture import verify
+from adapters.snapshots.manifest import SnapshotDamaged, snapshot_dir
 from domain.paths import display, unpack
 from domain.states import Active, NeedsReview, Quarantined, Snapshotting
+from projections.claims import claims
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -31,17 +34,18 @@ class Difference(msgspec.Struct, frozen=True):
     what: str
 
 
-async def differences(git: Git, reader: Reader) -> AsyncIterator[Difference]:
-    """Yields every difference between the log and what is on disk."""
+async def differences(git: Git, reader: Reader, state_dir: bytes) -> AsyncIterator[Difference]:
+    """Yields every difference between the log and what is on disk; every snapshot is read back."""
     claimed: dict[bytes, str] = {}
     for row in reader.lanes():
         lane, _ = reader.lane(str(row["id"]))
+        # An unfinished lane may be in either of two places, and neither is a stranger's.
+        claimed |= {unpack(str(value)): str(row["slug"]) for _, kind, value in claims(lane) if kind == "path"}
         place = _place(lane)
         if place is not None:
-            claimed[unpack(place.path)] = str(row["slug"])
             for what in _tree(row, place):
                 yield Difference(str(row["id"]), what)
-        async for what in _snapshots(git, lane):
+        async for what in _snapshots(git, lane, state_dir):
             yield Difference(str(row["id"]), what)
     for row in reader.repositories():
         for what in _strangers(row, claimed):
@@ -70,24 +74,22 @@ def _tree(row: Record, place: Place) -> Iterator[str]:
     except OSError as error:
         yield f"{slug}: {display(place.path)} cannot be looked at: {error}"
         return
-    if found != place.identity:
+    if not place.identity.same(found):
         yield f"{slug}: {display(place.path)} is another directory than the one recorded"
     if row["kind"] != "primary" and (why := pointers_agree(admin, path)) is not None:
         yield f"{slug}: {why}"
 
 
-async def _snapshots(git: Git, lane: Lane) -> AsyncIterator[str]:
+async def _snapshots(git: Git, lane: Lane, state_dir: bytes) -> AsyncIterator[str]:
     record = getattr(lane, "record", None)
     if record is None:
         return
     for taken in record.snapshots:
+        directory = snapshot_dir(state_dir, taken.id)
         try:
-            at = await read_ref(git, unpack(record.repository), taken.ref.encode())
-        except (GitError, OSError) as error:
-            yield f"{taken.ref} cannot be read: {error}"
-            continue
-        if at != taken.commit:
-            yield f"{taken.ref} is at {at}, not at {taken.commit}"
+            await verify(git, directory, unpack(record.repository), taken)
+        except (SnapshotDamaged, GitError, OSError) as error:
+            yield f"{record.slug}: snapshot {taken.id} cannot be restored: {words(error)}"
 
 
 def _strangers(row: Record, claimed: dict[bytes, str]) -> Iterator[str]:

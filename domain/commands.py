@@ -77,4 +77,4 @@ class DiscardLane(Command, frozen=True, kw_only=True):
     consent: Consent
 
 
-Any = AdoptLane | CreateLane | SnapshotLane | RemoveLane | RestoreLane | ReapLane | DiscardLane
+AnyCommand = AdoptLane | CreateLane | SnapshotLane | RemoveLane | RestoreLane | ReapLane | DiscardLane

@@ -155,6 +155,28 @@ class NotWritable(Refusal):
 
 
 @dataclass(eq=False)
+class StateInside(Refusal):
+    """The log itself lies in the lane."""
+
+    path: str
+    state_dir: str
+    code = "state_inside"
+    text = "{path} holds the state directory {state_dir}."
+    remedy = "Move the state directory out of the lane, and name it with --state-dir."
+
+
+@dataclass(eq=False)
+class NotTheLanesBranch(Refusal):
+    """HEAD is on another branch than the lane's own, which is not the lane's to delete."""
+
+    branch: str | None
+    own: str | None
+    code = "not_the_lanes_branch"
+    text = "the lane is on the branch {branch}, and its own is {own}."
+    remedy = "Switch back to it first, or remove the lane without --delete-branch."
+
+
+@dataclass(eq=False)
 class NoSuchLane(Refusal):
     """No lane has that name."""
 

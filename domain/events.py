@@ -420,7 +420,3 @@ FACTS: tuple[type[Fact], ...] = (
 )
 
 BY_TAG: dict[str, type[Fact]] = {fact.TAG: fact for fact in FACTS}
-MILESTONES: frozenset[str] = frozenset(
-    fact.TAG
-    for fact in (LaneCreated, LaneAdopted, LaneSnapshotted, LaneQuarantined, LaneRestored, LaneReaped)
-)

@@ -19,6 +19,17 @@ class Identity(msgspec.Struct, frozen=True):
     inode: int
     born_ns: int | None = None
 
+    def same(self, other: object) -> bool:
+        """Tells whether both are one directory.
+
+        A device's number changes with a restart or a new mount, so where the birth time is known it decides.
+        """
+        if not isinstance(other, Identity):
+            return False
+        if self.born_ns is not None and other.born_ns is not None:
+            return (self.inode, self.born_ns) == (other.inode, other.born_ns)
+        return (self.device, self.inode) == (other.device, other.inode)
+
 
 class Obstacle(msgspec.Struct, frozen=True):
     """Something that a snapshot cannot hold yet; `kind` is stable, `path` packed and relative to the lane."""

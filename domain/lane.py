@@ -26,7 +26,7 @@ from domain.states import (
 INITIAL: Lane = Nowhere()
 
 
-def decide(lane: Lane, command: commands.Any) -> tuple[Fact, ...]:
+def decide(lane: Lane, command: commands.AnyCommand) -> tuple[Fact, ...]:
     """Returns the facts that the command causes, or raises a Refusal."""
     match command:
         case commands.AdoptLane():

@@ -29,6 +29,7 @@ from domain.errors import (
     ForeignLock,
     NoSuchSnapshot,
     NotSnapshotted,
+    NotTheLanesBranch,
     TooManyToName,
     UnknownIgnored,
     WrongState,
@@ -46,6 +47,7 @@ from domain.events import (
     WorktreeMoved,
 )
 from domain.evidence import Consent, Place, Seen, Snapshot, Summary
+from domain.naming import short_branch
 from domain.paths import display
 from domain.snapshots import described, known, require_known, require_same
 from domain.states import Active, Edition, Lane, Leaving, Quarantined, Record, name
@@ -71,9 +73,15 @@ def decide(lane: Lane, command: RemoveLane) -> tuple[Fact, ...]:
     ours = lock_reason(lane.record.lane, edition)
     if isinstance(seen.locked, str) and seen.locked != ours:
         raise ForeignLock(seen.locked)
+    if command.delete_branch and seen.branch != lane.record.branch:
+        raise NotTheLanesBranch(_named(seen.branch), _named(lane.record.branch))
     snapshot = _snapshot(lane.record, command)
     consent = _consent(command, snapshot)
     return (_plan(lane, command, edition, snapshot, consent),)
+
+
+def _named(branch: object) -> str | None:
+    return short_branch(branch) if isinstance(branch, str) else None
 
 
 def _snapshot(record: Record, command: RemoveLane) -> Snapshot | None:

@@ -89,7 +89,7 @@ def require_known(seen: Seen) -> None:
 
 def require_same(place: Place, seen: Seen) -> None:
     """Raises IdentityChanged if another directory stands where the lane was."""
-    if seen.identity != place.identity:
+    if not place.identity.same(seen.identity):
         raise IdentityChanged(display(place.path))
 
 

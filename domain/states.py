@@ -188,7 +188,6 @@ class Snapshotting(msgspec.Struct, frozen=True, kw_only=True):
         return self.of.record
 
 
-Settled = Active | Quarantined | Reaped | Failed | NeedsReview
 Lane = (
     Nowhere
     | Opening

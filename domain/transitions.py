@@ -68,7 +68,7 @@ _SNAPSHOT = Snapshot(
     bytes=1,
 )
 
-COMMANDS: tuple[commands.Any, ...] = (
+COMMANDS: tuple[commands.AnyCommand, ...] = (
     commands.CreateLane(
         lane=_ID,
         repository=_ROOT,
@@ -119,7 +119,7 @@ ENDINGS: tuple[Fact, ...] = (
 )
 
 
-def _and(facts: tuple[Fact, ...], command: commands.Any, *more: Fact) -> tuple[Fact, ...]:
+def _and(facts: tuple[Fact, ...], command: commands.AnyCommand, *more: Fact) -> tuple[Fact, ...]:
     """Returns the facts with those that the command causes, and more."""
     return (*facts, *decide(fold(facts), command), *more)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from domain.commands import Any as AnyCommand
+from domain.commands import AnyCommand
 from domain.effects import Effect, Outcome
 from domain.errors import Refusal
 from domain.events import Fact

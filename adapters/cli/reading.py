@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from adapters.yard.yard import Yard
     from domain.envelope import Envelope
 
-FOLLOWED = 500  # events printed before the stream is looked at again
-
 
 def open_reader(arguments: Namespace) -> Reader | None:
     """Returns a reader, or None where nothing has been recorded yet."""

@@ -58,7 +58,7 @@ def run_verify(arguments: Namespace) -> int:
 
 async def _world(settings: Settings) -> list[Difference]:
     with Reader(settings.store) as reader:
-        return [each async for each in differences(git_door(settings), reader)]
+        return [each async for each in differences(git_door(settings), reader, settings.state_dir)]
 
 
 def _print_findings(checked: int, findings: list[verify.Finding], world: list[Difference]) -> None:

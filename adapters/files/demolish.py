@@ -44,13 +44,13 @@ def demolish(root: bytes, identity: Identity, algorithm: str, allowed: Callable[
     """
     with parent_of(root) as (parent, name):
         with owned(open_directory(parent, name, root, os.O_PATH)) as handle:
-            if identify_descriptor(handle) != identity:
+            if not identity.same(identify_descriptor(handle)):
                 raise IdentityChanged(root)
             refuse_mounts(handle, itself=True)
             mode, descriptor = _make_accessible(handle)
         with Descent(root, descriptor) as descent:
             crew = _Crew(descent, algorithm, allowed)
-            crew.work(_Site(name, mode, None, iter(names(descriptor))), parent)
+            crew.work(_Site(name, mode, None, iter(_pointer_last(names(descriptor)))), parent)
         os.fsync(parent)
     return crew.report()
 
@@ -173,6 +173,11 @@ class _Crew:
     def _keep(self) -> None:
         if self._sites:
             self._sites[-1].stays = True
+
+
+def _pointer_last(found: list[bytes]) -> list[bytes]:
+    """Orders names so that `.git` goes last: as long as anything is left, it is left as a worktree."""
+    return sorted(found, key=lambda name: (name == b".git", name))
 
 
 def _make_accessible(handle: int) -> tuple[int, int]:

@@ -70,12 +70,6 @@ def remove_file(path: bytes) -> bool:
     return False
 
 
-def sync_directory(path: bytes) -> None:
-    """Makes the names in the directory durable. Raises OSError."""
-    with owned(os.open(path, DIRECTORY)) as descriptor:
-        os.fsync(descriptor)
-
-
 def make_directories(path: bytes, mode: int = 0o700) -> None:
     """Creates each missing component durably (mode less the umask); what exists is left as it is.
 

@@ -98,6 +98,10 @@ class Child:
         """Returns whether nothing waits to be written."""
         return not self._input
 
+    def expect(self, count: int) -> None:
+        """Makes room for an answer of known length: what is asked for is no flood."""
+        self._limit = max(self._limit, count + CHUNK)
+
     def feed(self, data: bytes) -> None:
         """Puts the bytes in the queue for standard input; they are written while `until` waits."""
         if not self.hears:

@@ -54,6 +54,7 @@ class Conversation:
     async def exactly(self, count: int) -> bytes:
         """Returns the next so many bytes; raises GitFailed where the output ends before."""
         out = self._child.out
+        self._child.expect(count)
         await self._child.until(lambda: len(out) >= count or not self._child.speaks, self._timeout)
         if len(out) < count:
             raise await self._failure()

@@ -1,7 +1,8 @@
 """The git door: the only place that starts a process.
 
 Whatever the caller's environment or the repository's configuration say, no hook and no file system monitor
-runs, nobody is asked for a password, messages are English, and reading takes no lock and writes nothing.
+runs, nobody is asked for a password, messages are English, an object id means that object and not its
+replacement, and reading takes no lock and writes nothing.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ class Git:
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
     """Returns the environment without what could redirect git, and with what makes it predictable."""
     kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
-    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 
 def parse_version(output: bytes) -> tuple[int, ...]:

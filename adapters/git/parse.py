@@ -40,18 +40,6 @@ class TreeEntry(msgspec.Struct, frozen=True, gc=False):
     oid: str
 
 
-class Worktree(msgspec.Struct, frozen=True):
-    """One entry of `worktree list`; `locked` and `prunable` are the reasons, empty where none was given."""
-
-    path: bytes
-    head: str | None = None
-    branch: bytes | None = None
-    bare: bool = False
-    detached: bool = False
-    locked: bytes | None = None
-    prunable: bytes | None = None
-
-
 def parse_status(data: bytes, /) -> Status:
     """Reads `status --porcelain=v2 -z --branch`; output without its two headers is unreadable, not clean."""
     headers: dict[bytes, bytes] = {}
@@ -108,44 +96,6 @@ def parse_ls_tree(data: bytes, /) -> dict[bytes, TreeEntry]:
     return entries
 
 
-def parse_worktrees(data: bytes, /) -> tuple[Worktree, ...]:
-    """Reads `worktree list --porcelain -z`; the first entry is the main worktree."""
-    worktrees: list[Worktree] = []
-    attributes: dict[bytes, bytes] = {}
-    for record in terminated("worktree list", data, b"\0"):
-        if record:
-            name, _, value = record.partition(b" ")
-            if name in attributes or not LABEL.fullmatch(name) or (not attributes and name != b"worktree"):
-                raise GitOutputUnreadable("worktree list", record)
-            attributes[name] = value
-        else:
-            worktrees.append(worktree(attributes))
-            attributes = {}
-    if attributes:
-        raise GitOutputUnreadable("worktree list: end of", attributes[b"worktree"])
-    return tuple(worktrees)
-
-
-def worktree(attributes: dict[bytes, bytes]) -> Worktree:
-    """Reads one worktree's attributes; those that a later git may add are passed over."""
-    path, head = attributes.get(b"worktree", b""), attributes.get(b"HEAD")
-    bare, detached, branch = b"bare" in attributes, b"detached" in attributes, attributes.get(b"branch")
-    # Neither bare, detached nor on a branch: that worktree's HEAD is damaged, the others' need not be.
-    if not path or [bare, detached, branch is not None].count(True) > 1 or (head is None) != bare:
-        raise GitOutputUnreadable("worktree list", path)
-    if branch == b"" or not (head is None or OID.fullmatch(head)):
-        raise GitOutputUnreadable("worktree list", path + b": " + (head or b""))
-    return Worktree(
-        path=path,
-        head=head.decode() if head and head.strip(b"0") else None,
-        branch=branch,
-        bare=bare,
-        detached=detached,
-        locked=attributes.get(b"locked"),
-        prunable=attributes.get(b"prunable"),
-    )
-
-
 def parse_batch_check(data: bytes, /) -> list[tuple[str, str, int] | None]:
     """Reads `cat-file --batch-check`, in order: id, type and size, or None where there is no such object."""
     found: list[tuple[str, str, int] | None] = []
@@ -170,7 +120,6 @@ def terminated(what: str, data: bytes, end: bytes) -> Iterator[bytes]:
 
 HEX = rb"(?:[0-9a-f]{64}|[0-9a-f]{40})"
 OID = re.compile(HEX)
-LABEL = re.compile(rb"[A-Za-z][A-Za-z-]*")
 OBJECT = re.compile(rb"(" + HEX + rb") (blob|tree|commit|tag) ([0-9]{1,19})")
 # "submodule" and "excluded" are how later versions call what they do not look for.
 ABSENT = (b" missing", b" ambiguous", b" submodule", b" excluded")

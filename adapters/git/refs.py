@@ -60,7 +60,9 @@ def packed(common: bytes, ref: bytes) -> str | None:
 
 async def delete_ref(git: Git, common: bytes, ref: bytes, old: str) -> None:
     """Deletes a ref by compare-and-swap; raises GitFailed where it is not at `old`."""
-    await git.run(b"update-ref", b"-d", ref, old.encode(), repository=Location(common), write=True)
+    await git.run(
+        b"update-ref", b"--no-deref", b"-d", ref, old.encode(), repository=Location(common), write=True
+    )
 
 
 async def create_ref(git: Git, common: bytes, ref: bytes, new: str) -> bool:

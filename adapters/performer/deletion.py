@@ -30,7 +30,7 @@ async def explain(world: World, effect: Explain) -> Outcome:
     """Explains every entry; what is not the lane's directory, or cannot be read back, explains nothing."""
     root, common = unpack(effect.place.path), unpack(effect.repository)
     try:
-        if os.path.lexists(root) and identify(root) != effect.place.identity:
+        if os.path.lexists(root) and not effect.place.identity.same(identify(root)):
             reason = f"another directory is at {display(effect.place.path)}"
             return Unexplained(cause="identity_changed", reason=reason)
         explanation = await _prepare(world, effect)

@@ -60,8 +60,8 @@ async def relocate(world: World, effect: Move) -> Outcome:
 def _relocate(place: Place, target: bytes) -> Outcome:
     source, admin = unpack(place.path), unpack(place.admin)
     # A crash after the rename brings us back here: the very directory is already at its target.
-    if not (os.path.lexists(target) and identify(target) == place.identity):
-        if identify(source) != place.identity:
+    if not (os.path.lexists(target) and place.identity.same(identify(target))):
+        if not place.identity.same(identify(source)):
             raise IdentityChanged(source)
         agree(admin, source)
         make_directories(os.path.dirname(target), 0o755)

@@ -12,7 +12,7 @@ from domain import effects as e
 if TYPE_CHECKING:
     from adapters.performer.world import World
 
-Any = (
+AnyEffect = (
     e.Checkout
     | e.Lock
     | e.Unlock
@@ -36,10 +36,10 @@ class GitPerformer:
 
     async def perform(self, effect: e.Effect) -> e.Outcome:
         """Does it, unless it is done already, and returns what a second look has seen."""
-        assert isinstance(effect, Any)
+        assert isinstance(effect, AnyEffect)
         return _legible(await self._perform(effect))
 
-    async def _perform(self, effect: Any) -> e.Outcome:
+    async def _perform(self, effect: AnyEffect) -> e.Outcome:
         world = self._world
         match effect:
             case e.Checkout():

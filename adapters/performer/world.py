@@ -13,6 +13,7 @@ from adapters.files.durable import make_directories
 from adapters.files.errors import FilesError, LockFileHeld, LockHeld, Unstable, words
 from adapters.files.oslock import OsLock
 from adapters.git.errors import ForeignLock, GitError, GitFailed, GitTimedOut
+from adapters.snapshots.manifest import snapshot_dir
 from domain.effects import NotDone
 from domain.paths import unpack
 
@@ -33,7 +34,7 @@ class World:
 
     def snapshot_dir(self, snapshot: str) -> bytes:
         """Returns where a snapshot's manifest and files are kept."""
-        return os.path.join(self.state_dir, b"snapshots", snapshot.encode("ascii"))
+        return snapshot_dir(self.state_dir, snapshot)
 
     @asynccontextmanager
     async def changing(self, repository: str) -> AsyncIterator[bytes]:

@@ -142,6 +142,11 @@ def parents(paths: Iterable[bytes]) -> set[bytes]:
     return found
 
 
+def snapshot_dir(state_dir: bytes, snapshot: str) -> bytes:
+    """Returns where a snapshot's manifest and files are kept."""
+    return os.path.join(state_dir, b"snapshots", snapshot.encode("ascii"))
+
+
 def save(directory: bytes, manifest: Manifest) -> str:
     """Writes the manifest durably, and returns its SHA-256."""
     data = msgspec.json.encode(manifest)

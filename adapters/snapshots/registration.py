@@ -45,13 +45,21 @@ def obstacles(admin: bytes) -> tuple[Obstacle, ...]:
     """Returns what a snapshot cannot hold of a registration. Raises RegistrationUnreadable, OSError."""
     operation = operation_in_progress(admin)
     if operation is not None:
-        return (Obstacle("operation", operation),)
+        return (Obstacle("operation", inside(operation)),)
     names = sorted(name for name in os.listdir(admin) if not _is_ordinary(name))
     logs = os.path.join(admin, b"logs")
     if os.path.isdir(logs):
         names += [b"logs/" + name for name in sorted(os.listdir(logs)) if name != b"HEAD"]
     names += [b"refs/" + name for name in _own_refs(os.path.join(admin, b"refs"))]
-    return tuple(Obstacle("registration-file", pack(name)) for name in names)
+    return tuple(Obstacle("registration-file", inside(pack(name))) for name in names)
+
+
+def inside(name: str) -> str:
+    """Returns how something of the registration is named: never as a path of the tree could be.
+
+    A consent to lose a merge in progress must not be one to lose a directory that is called `merge`.
+    """
+    return f".git/{name}"
 
 
 def _is_ordinary(name: bytes) -> bool:

@@ -70,6 +70,12 @@ class Reader:
         with translate():
             return read_head(self._connection)
 
+    def command(self, command_id: str) -> tuple[bytes, str, int] | None:
+        """Returns the digest of a command that was given this id, its stream, and its last position."""
+        with translate():
+            row = self._connection.execute(_COMMAND, (command_id,)).fetchone()
+        return cast("tuple[bytes, str, int] | None", row)
+
     def changed(self) -> int:
         """Returns a number that differs once somebody else has committed."""
         with translate():
@@ -85,3 +91,6 @@ class Reader:
 def records(table: Table, rows: list[Row]) -> list[Record]:
     """Returns rows as dictionaries by column."""
     return [dict(zip(table.names, row, strict=True)) for row in rows]
+
+
+_COMMAND = "SELECT digest, stream, last FROM command WHERE id = ?"

@@ -67,11 +67,6 @@ def track(connection: apsw.Connection, name: str, position: int) -> None:
     connection.execute(_TRACK, (name, position))
 
 
-def lag(connection: apsw.Connection) -> dict[str, int]:
-    """Returns the position of every projection, by the name under which it is tracked."""
-    return {name: tracked(connection, name) or 0 for name in _names()}
-
-
 def position(connection: apsw.Connection, table: str) -> int:
     """Returns the position that a table must be at, by what is tracked."""
     name = next((_name(each) for each in EVENTUAL if each.TABLE.name == table), IMMEDIATELY)

@@ -71,6 +71,8 @@ class Base(msgspec.Struct, frozen=True):
 
 async def create(yard: Yard, repository: Repository, wish: Wish, request: Request) -> Done:
     """Makes a lane, or leaves nothing of it. Raises a Refusal."""
+    if (done := yard.answered(request)) is not None:
+        return done
     slug = slugify(wish.name)
     explicit = branch_ref(wish.branch) if wish.branch is not None else None
     rows = yard.reader.lanes()

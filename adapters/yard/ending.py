@@ -42,6 +42,8 @@ async def restore(
     snapshot: str | None = None,
 ) -> Done:
     """Brings a lane back to its place, or to the next free one. Raises a Refusal."""
+    if (done := yard.answered(request)) is not None:
+        return done
     lane_id, taken = str(row["id"]), set[str]()
     lane, _ = yard.reader.lane(lane_id)
     snapshot = _full_id(lane, snapshot)
@@ -102,11 +104,13 @@ def _origin(lane: Lane) -> bytes | None:
 
 async def reap(yard: Yard, row: Record, request: Request) -> Done:
     """Deletes a quarantined tree once everything in it is explained; without a snapshot takes one."""
+    if (done := yard.answered(request)) is not None:
+        return done
     lane_id = str(row["id"])
     lane, _ = yard.reader.lane(lane_id)
     if isinstance(lane, Quarantined) and lane.record.editions[-1].snapshot_id is None:
         seen = await yard.inspector.look(lane.place)
-        await capture(yard, lane_id, seen, request)
+        await capture(yard, lane_id, seen, request.aside())
     return _reaped(await yard.engine.handle(lane_id, ReapLane(), request))
 
 
@@ -123,17 +127,21 @@ def _reaped(committed: Committed) -> Done:
 
 async def resnapshot(yard: Yard, row: Record, request: Request) -> Done:
     """Captures what a review has looked at as it is now, and reaps it from that."""
+    if (done := yard.answered(request)) is not None:
+        return done
     lane_id = str(row["id"])
     lane, _ = yard.reader.lane(lane_id)
     if not isinstance(lane, NeedsReview):
         raise WrongState("reviewed", name(lane))
     seen = await yard.inspector.look(place_of(lane, "reviewed"))
-    _, taken = await capture(yard, lane_id, seen, request)
+    _, taken = await capture(yard, lane_id, seen, request.aside())
     return _reaped(await yard.engine.handle(lane_id, ReapLane(snapshot=taken.id), request))
 
 
 async def discard(yard: Yard, row: Record, request: Request) -> Done:
     """Deletes what a review has looked at, with a recorded consent that names it."""
+    if (done := yard.answered(request)) is not None:
+        return done
     lane_id = str(row["id"])
     lane, _ = yard.reader.lane(lane_id)
     if not isinstance(lane, NeedsReview):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from adapters.yard.yard import Done, ended
 from domain import lane as lanes
 from domain.commands import RemoveLane, SnapshotLane
-from domain.errors import ChangedSinceSnapshot, NotSnapshotted, Refusal, WrongState
-from domain.events import LaneSnapshotted, RemovalAbandoned, SnapshotFailed
-from domain.paths import pack
+from domain.errors import ChangedSinceSnapshot, NotSnapshotted, Refusal, StateInside, WrongState
+from domain.events import LaneSnapshotted, RemovalAbandoned, SnapshotFailed, SnapshotPlanned
+from domain.paths import display, pack, unpack
 from domain.states import Active, NeedsReview, Quarantined, name
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class SnapshotNotMade(Refusal):
 
 async def snapshot(yard: Yard, row: Record, request: Request, *, tolerant: bool = False) -> Done:
     """Captures a lane without removing it. Raises a Refusal."""
+    if (done := yard.answered(request)) is not None:
+        return done
     lane, _ = yard.reader.lane(str(row["id"]))
     seen = await yard.inspector.look(place_of(lane, "snapshotted"))
     committed, _ = await capture(yard, str(row["id"]), seen, request, tolerant=tolerant)
@@ -68,9 +71,12 @@ async def remove(
     yard: Yard, repository: Repository, row: Record, request: Request, *, mode: Mode, delete_branch: bool
 ) -> Done:
     """Puts a lane into quarantine, with a snapshot first if there is work in it. Raises a Refusal."""
+    if (done := yard.answered(request)) is not None:
+        return done
     lane_id = str(row["id"])
     lane, _ = yard.reader.lane(lane_id)
     place = place_of(lane, "removed")
+    _require_outside(yard, place)
     resting = pack(repository.resting(f"{row['slug']}-{lane_id[:8]}-{int(row['edition'] or 0) + 1}"))
     seen = await yard.inspector.look(place)
     base = RemoveLane(resting=resting, seen=seen, mode=mode, delete_branch=delete_branch)
@@ -105,13 +111,25 @@ async def _with_snapshot(
     """Returns the command with a snapshot and a look taken after it; forced, also without one."""
     tolerant = base.mode == "force"
     try:
-        _, taken = await capture(yard, lane_id, seen, request, tolerant=tolerant)
+        committed, taken = await capture(yard, lane_id, seen, request.aside(), tolerant=tolerant)
     except SnapshotNotMade:
         if not tolerant:
             raise
         return _replace(base, seen, None)
-    again = await yard.inspector.look(place, omit=taken.omitted)
+    again = await yard.inspector.look(place, omit=_left_out(committed))
     return _replace(base, again, taken.id)
+
+
+def _left_out(committed: Committed) -> tuple[str, ...]:
+    """Returns the paths that the capture did not look into, as its fingerprint does not."""
+    return next((fact.omit for fact in committed.facts if isinstance(fact, SnapshotPlanned)), ())
+
+
+def _require_outside(yard: Yard, place: Place) -> None:
+    """Refuses to move the log away from under our feet."""
+    state = os.path.realpath(yard.settings.state_dir)
+    if (state + b"/").startswith(unpack(place.path) + b"/"):
+        raise StateInside(display(place.path), os.fsdecode(state))
 
 
 def _replace(base: RemoveLane, seen: Seen, taken: str | None) -> RemoveLane:

@@ -15,6 +15,8 @@ from adapters.repositories import Repository
 from adapters.snapshots.capture import CannotCapture, head_of
 from adapters.yard.describe import describe
 from domain.commands import AdoptLane
+from domain.envelope import lane_of
+from domain.errors import CommandReused
 from domain.events import RepositoryRegistered
 from domain.evidence import Place
 from domain.paths import pack, unpack
@@ -51,6 +53,22 @@ class Yard:
         self.inspector = inspector
         self.git = git
 
+    def answered(self, request: Request) -> Done | None:
+        """Returns what a request has led to already, if it came before. Raises CommandReused for another.
+
+        The lane is given as it is now, which may be later than the answer.
+        """
+        if request.digest is None:
+            return None
+        found = self.reader.command(request.id)
+        if found is None:
+            return None
+        digest, stream, position = found
+        if digest != request.digest:
+            raise CommandReused(request.id)
+        lane_id = lane_of(stream) or ""
+        return Done(lane_id=lane_id, lane=self.reader.lane(lane_id)[0], position=position)
+
     async def repository(self, path: bytes) -> Repository:
         """Returns the repository around a path. Raises NotARepository."""
         found = repositories.find(path)
@@ -86,7 +104,7 @@ class Yard:
             branch=branch,
             head=head,
         )
-        await self.engine.handle(lane_id, command, request)
+        await self.engine.handle(lane_id, command, request.aside())
 
     async def _primary_head(self, repository: Repository) -> tuple[str | None, str | None]:
         """Returns the main checkout's commit and branch; without a commit only the branch."""

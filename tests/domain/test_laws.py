@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain import commands
 from domain.errors import Refusal
-from domain.events import BY_TAG, MILESTONES, Fact
+from domain.events import BY_TAG, Fact
 from domain.lane import INITIAL, decide, evolve, fold, learn, pending
 from domain.states import NAMES, Lane, Nowhere, Reaping, Returning, Undoing, name
 from tests.domain.facts import EXAMPLES, registered
@@ -20,6 +20,7 @@ PREFIXES = {
     fold(facts[:length]): facts[:length] for facts in LIVES.values() for length in range(len(facts) + 1)
 }
 RESTING = [lane for lane in PREFIXES if pending(lane) is None]
+MILESTONES = {tag for tag in BY_TAG if tag.startswith("lane.")}  # what `log --type 'lane.*'` shows
 
 
 def changed(lane: Lane, facts: Iterable[Fact]) -> Lane:
@@ -31,7 +32,7 @@ def changed(lane: Lane, facts: Iterable[Fact]) -> Lane:
     return lane
 
 
-def asked(lane: Lane, command: commands.Any) -> Lane | None:
+def asked(lane: Lane, command: commands.AnyCommand) -> Lane | None:
     """Returns the lane after the command, or None if it was refused."""
     try:
         facts = decide(lane, command)

@@ -82,7 +82,7 @@ def place_of(lane: Lane) -> Place:
             return PLACE
 
 
-def requests(lane: Lane) -> Sequence[commands.Any]:
+def requests(lane: Lane) -> Sequence[commands.AnyCommand]:
     """Returns commands of every kind that somebody may have for this lane."""
     clean = replace(CLEAN, identity=place_of(lane).identity)
     dirty = replace(clean, changed=("a",), ignored=(".env",), obstacles=(Obstacle("socket", "s"),))
@@ -105,7 +105,7 @@ def requests(lane: Lane) -> Sequence[commands.Any]:
     )
 
 
-def _beginnings() -> tuple[commands.Any, ...]:
+def _beginnings() -> tuple[commands.AnyCommand, ...]:
     return (
         commands.CreateLane(
             lane=LANE,

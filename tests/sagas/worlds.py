@@ -140,7 +140,12 @@ class World:
         with closing(connect(self.settings.store, read_only=True)) as connection:
             found = [str(each) for each in verify(connection)]
         async with self.open() as opened:
-            found += [each.what async for each in reality.differences(opened.yard.git, opened.yard.reader)]
+            found += [
+                each.what
+                async for each in reality.differences(
+                    opened.yard.git, opened.yard.reader, self.settings.state_dir
+                )
+            ]
         return [*found, *self.litter()]
 
     def litter(self) -> list[str]:

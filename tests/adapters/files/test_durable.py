@@ -13,7 +13,6 @@ from adapters.files.durable import (
     read_file,
     remove_file,
     replace,
-    sync_directory,
     write_locked,
     write_new,
 )
@@ -140,13 +139,6 @@ def test_removing_a_link_leaves_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("sentinel")
     assert remove_file(os.fsencode(tmp_path / "link")) is True
     assert (tmp_path / "sentinel").exists()
-
-
-def test_a_directory_can_be_synced_and_a_link_to_one_not(root: Path, tmp_path: Path) -> None:
-    sync_directory(os.fsencode(root))
-    (tmp_path / "link").symlink_to(root)
-    with pytest.raises(NotADirectoryError):
-        sync_directory(os.fsencode(tmp_path / "link"))
 
 
 def test_missing_directories_are_made_private_and_existing_ones_left_alone(root: Path) -> None:

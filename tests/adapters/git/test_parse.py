@@ -12,11 +12,9 @@ from adapters.git.errors import GitOutputUnreadable
 from adapters.git.parse import (
     Change,
     TreeEntry,
-    Worktree,
     parse_batch_check,
     parse_ls_tree,
     parse_status,
-    parse_worktrees,
 )
 
 if TYPE_CHECKING:
@@ -121,57 +119,6 @@ def test_nonsense_is_no_tree(data: bytes) -> None:
         parse_ls_tree(data)
 
 
-async def test_real_worktrees_are_read(workshop: Workshop, door: Git) -> None:
-    root = workshop.repository()
-    lane, lost = workshop.lane(root), workshop.lane(root, "lost")
-    workshop.git(lane, "checkout", "-q", "--detach")
-    workshop.git(root, "worktree", "lock", "--reason", "mine\nof two lines", str(lane))
-    lost.rename(workshop.home / "elsewhere")
-    head = workshop.git(root, "rev-parse", "HEAD").decode().strip()
-    repository = Location(os.fsencode(root / ".git"))
-    listed = await door.run(b"worktree", b"list", b"--porcelain", b"-z", repository=repository)
-    main, detached, prunable = parse_worktrees(listed.out)
-    assert main == Worktree(os.fsencode(root), head, b"refs/heads/main")
-    assert detached == Worktree(os.fsencode(lane), head, detached=True, locked=b"mine\nof two lines")
-    assert (prunable.path, prunable.branch) == (os.fsencode(lost), b"refs/heads/lost")
-    assert prunable.prunable is not None
-    assert b"non-existent" in prunable.prunable
-
-
-def test_bare_unborn_and_damaged_worktrees_are_read() -> None:
-    unborn = b"worktree /u\0HEAD " + b"0" * 40 + b"\0branch refs/heads/main\0\0"
-    damaged = b"worktree /d\0HEAD " + b"0" * 40 + b"\0locked\0\0"
-    assert parse_worktrees(b"worktree /b\0bare\0\0" + unborn + damaged) == (
-        Worktree(b"/b", bare=True),
-        Worktree(b"/u", branch=b"refs/heads/main"),
-        Worktree(b"/d", locked=b""),
-    )
-
-
-def test_attributes_of_later_versions_are_passed_over() -> None:
-    data = b"worktree /b\0HEAD " + A + b"\0detached\0colour red\0\0"
-    assert parse_worktrees(data) == (Worktree(b"/b", "a" * 40, detached=True),)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"worktree /b\0bare\0",
-        b"worktree /b\0bare\0\0\0",
-        b"bare\0worktree /b\0\0",
-        b"worktree /b\0worktree /c\0bare\0\0",
-        b"worktree \0bare\0\0",
-        b"worktree /b\0HEAD abc\0detached\0\0",
-        b"worktree /b\0HEAD " + A + b"\0detached\0branch refs/heads/x\0\0",
-        b"worktree /b\0detached\0\0",
-        b"fatal: no\0\0",
-    ],
-)
-def test_nonsense_is_no_list_of_worktrees(data: bytes) -> None:
-    with pytest.raises(GitOutputUnreadable, match="worktree list"):
-        parse_worktrees(data)
-
-
 async def test_objects_come_in_the_order_in_which_they_were_asked_for(workshop: Workshop, door: Git) -> None:
     repository = Location(os.fsencode(workshop.repository() / ".git"))
     asked = b"HEAD:file\nnone with spaces\nHEAD^{tree}\n"
@@ -209,17 +156,12 @@ PIECES += [
     b"! ",
     b"# ",
     b"100644 blob ",
-    b"worktree /w",
-    b"HEAD ",
-    b"branch refs/heads/x",
-    b"bare",
-    b"locked",
 ]
 PIECES += [b" blob 12\n", b" missing\n"]
 bytes_like_gits = st.lists(st.sampled_from(PIECES) | st.binary(max_size=4), max_size=12).map(b"".join)
 
 
-@pytest.mark.parametrize("parse", [parse_status, parse_ls_tree, parse_worktrees, parse_batch_check])
+@pytest.mark.parametrize("parse", [parse_status, parse_ls_tree, parse_batch_check])
 @given(data=st.binary(max_size=200) | bytes_like_gits)
 def test_any_bytes_are_a_value_or_unreadable(parse: Callable[[bytes], object], data: bytes) -> None:
     try:

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
-from threading import Timer
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -162,16 +161,28 @@ def test_a_lock_held_past_the_timeout_is_busy(path: Path) -> None:
             pass
 
 
-def test_a_store_that_is_being_written_is_still_made_to_log_ahead(path: Path) -> None:
+def test_a_store_that_is_being_written_is_still_made_to_log_ahead(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with closing(connect(str(path))) as connection:
         assert connection.execute("PRAGMA journal_mode = delete").get == "delete"
-    with closing(apsw.Connection(str(path))) as reader:
-        reader.execute("BEGIN IMMEDIATE")
-        leaving = Timer(0.1, reader.execute, ("COMMIT",))
-        leaving.start()
+    with closing(apsw.Connection(str(path))) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        waits = []
+
+        def leave(cursor: apsw.Cursor, statement: str, bindings: object) -> bool:
+            if statement.startswith("BEGIN IMMEDIATE") and writer.in_transaction:
+                waits.append(statement)
+                writer.execute("COMMIT")
+            return True
+
+        def watch(connection: apsw.Connection) -> None:
+            connection.exec_trace = leave
+
+        monkeypatch.setattr(apsw, "connection_hooks", [watch])
         with closing(connect(str(path))) as connection:
             assert connection.pragma("journal_mode") == "wal"
-        leaving.join()
+        assert len(waits) == 1
 
 
 def test_a_full_disk_writes_nothing_and_is_not_for_ever(path: Path) -> None:

@@ -263,7 +263,7 @@ def test_a_projection_that_follows_behind_is_held_against_where_it_is(path: byte
         journal.submit(entry("more", *life("more"))).result()
         assert found(path) == []
         with closing(connect(path)) as other:
-            assert views.lag(other)[f"{history.TABLE.name}@{history.VERSION}"] == LAST
+            assert views.position(other, history.TABLE.name) == LAST
             other.execute("UPDATE history SET sentence = 'nothing happened' WHERE position = 7")
         assert {finding.message.partition(" ")[0] for finding in found(path)} == {"history"}
 
