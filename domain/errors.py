@@ -169,8 +169,8 @@ class StateInside(Refusal):
 class NotTheLanesBranch(Refusal):
     """HEAD is on another branch than the lane's own, which is not the lane's to delete."""
 
-    branch: str | None
-    own: str | None
+    branch: str
+    own: str
     code = "not_the_lanes_branch"
     text = "the lane is on the branch {branch}, and its own is {own}."
     remedy = "Switch back to it first, or remove the lane without --delete-branch."

@@ -26,9 +26,9 @@ class Identity(msgspec.Struct, frozen=True):
         """
         if not isinstance(other, Identity):
             return False
-        if self.born_ns is not None and other.born_ns is not None:
-            return (self.inode, self.born_ns) == (other.inode, other.born_ns)
-        return (self.device, self.inode) == (other.device, other.inode)
+        if self.born_ns is None or other.born_ns is None:
+            return self == other
+        return (self.inode, self.born_ns) == (other.inode, other.born_ns)
 
 
 class Obstacle(msgspec.Struct, frozen=True):

@@ -80,8 +80,8 @@ def decide(lane: Lane, command: RemoveLane) -> tuple[Fact, ...]:
     return (_plan(lane, command, edition, snapshot, consent),)
 
 
-def _named(branch: object) -> str | None:
-    return short_branch(branch) if isinstance(branch, str) else None
+def _named(branch: object) -> str:
+    return short_branch(branch) or "none" if isinstance(branch, str) else "none"
 
 
 def _snapshot(record: Record, command: RemoveLane) -> Snapshot | None:

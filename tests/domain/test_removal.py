@@ -15,6 +15,7 @@ from domain.errors import (
     IdentityChanged,
     NoSuchSnapshot,
     NotSnapshotted,
+    NotTheLanesBranch,
     TooManyToName,
     UnknownIgnored,
     WrongState,
@@ -110,8 +111,16 @@ def test_an_adopted_lane_is_removed_like_any_other() -> None:
 
 
 def test_a_detached_lane_has_no_branch_to_free_or_delete() -> None:
-    plan = planned(safe(replace(CLEAN, branch=None), delete_branch=True), *SNAPSHOTTED)
+    plan = planned(safe(replace(CLEAN, branch=None)), *SNAPSHOTTED)
     assert (plan.branch, plan.delete_branch) == (None, False)
+
+
+@pytest.mark.parametrize(("found", "shown"), [(None, "none"), ("refs/heads/other", "other")])
+def test_only_the_lanes_own_branch_is_deleted(found: str | None, shown: str) -> None:
+    seen = replace(CLEAN, branch=found)
+    given(*SNAPSHOTTED).when(safe(seen, delete_branch=True)).refused(
+        NotTheLanesBranch, branch=shown, own="fix-login"
+    )
 
 
 def test_the_head_and_branch_that_were_seen_are_the_ones_that_count() -> None:
@@ -172,9 +181,14 @@ def test_every_gap_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize("found", [Identity(64, 1002, 5), Identity(65, 1001, 5), Identity(64, 1001, None)])
+@pytest.mark.parametrize("found", [Identity(64, 1002, 5), Identity(64, 1001, 6), Identity(64, 1001, None)])
 def test_another_directory_in_its_place_is_left_alone(found: Identity) -> None:
     given(*SNAPSHOTTED).when(force(replace(CLEAN, identity=found))).refused(IdentityChanged, path=HOME)
+
+
+def test_a_new_number_of_its_device_makes_no_other_directory() -> None:
+    plan = planned(safe(replace(CLEAN, identity=Identity(65, 1001, 5))), *SNAPSHOTTED)
+    assert plan.place == PLACE
 
 
 @pytest.mark.parametrize("reason", ["", "on a stick", "laneyard: edition 2 of another"])
