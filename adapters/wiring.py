@@ -9,11 +9,9 @@ from uuid import uuid4
 
 from adapters.clock import now
 from adapters.engine import Engine, Performer, Request
-from adapters.files.durable import make_directories
-from adapters.files.errors import LockHeld
-from adapters.files.oslock import OsLock
 from adapters.git.door import Git
 from adapters.inspector import Inspector
+from adapters.ownership import own_state_dir
 from adapters.performer.performer import GitPerformer
 from adapters.performer.world import World
 from adapters.store.journal import Journal
@@ -25,24 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from adapters.config import Settings
-
-
-class StateLocked(Exception):
-    """Another process uses the state directory."""
-
-    code = "state_locked"
-
-    def __init__(self, path: bytes, holder: str) -> None:
-        super().__init__(
-            f"the state directory {os.fsdecode(path)} is in use by another process ({holder or 'unknown'}). "
-            "Wait until it has finished and try again."
-        )
-        self.path, self.holder = path, holder
-
-    @property
-    def details(self) -> dict[str, object]:
-        """Returns who holds it."""
-        return {"path": os.fsdecode(self.path), "holder": self.holder}
 
 
 def new_request(settings: Settings, command_id: str | None = None, digest: bytes | None = None) -> Request:
@@ -65,16 +45,6 @@ def git_door(settings: Settings) -> Git:
 def inspector(settings: Settings) -> Inspector:
     """Returns an inspector, which only looks and needs no lock."""
     return Inspector(git_door(settings), now)
-
-
-def own_state_dir(settings: Settings) -> OsLock:
-    """Takes the state directory for this process alone. Raises StateLocked, OSError."""
-    make_directories(settings.state_dir)
-    lock = OsLock(os.path.join(settings.state_dir, b"laneyard.lock"))
-    try:
-        return lock.acquire(settings.configuration.lock.wait)
-    except LockHeld as error:
-        raise StateLocked(settings.state_dir, error.holder) from error
 
 
 @asynccontextmanager

@@ -29,8 +29,9 @@ class Refusal(Exception):
 
 def _shown(value: object) -> object:
     if isinstance(value, tuple):
-        some = ", ".join(str(item) for item in value[:5])
-        return f"{some} and {len(value) - 5} more" if len(value) > 5 else some
+        items = tuple(dict.fromkeys(map(str, value)))  # one reason for many things is said once
+        some = ", ".join(items[:5])
+        return f"{some} and {len(items) - 5} more" if len(items) > 5 else some
     return value
 
 
@@ -129,7 +130,7 @@ class PathInUse(Refusal):
     path: str
     code = "path_in_use"
     text = "{path} is in use."
-    remedy = "Choose another name, or look at what is there."
+    remedy = "Move what is there out of the way, or choose another name."
 
 
 @dataclass(eq=False)

@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.table import WORDS, drawn, of_lanes, of_log, of_pairs
+from tests.bench.log import WAITING
+from tests.bench.table import WORDS, drawn, of_folding, of_journal, of_lanes, of_pairs
 
 ROOT = Path(__file__).parents[1]
-LOG = {
-    **{f"journal_{waiting}": 100.0 for waiting in (1, 16, 64)},
-    **{f"journal_{waiting}_ratio": 0.5 for waiting in (1, 16, 64)},
-    "bare": 200.0,
-    "fold_lanes_us": 9.9,
-    "fold_tables_us": 10.0,
-}
+JOURNAL = of_journal("memory", {waiting: [(100.0, 200.0)] for waiting in WAITING})
+FOLDING = of_folding({"lanes": [9.9, 12.0, 1.0], "tables": [10.0]})
 
 
 def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -29,8 +25,12 @@ def test_a_small_run_prints_every_row_and_leaves_nothing_behind(tmp_path: Path) 
     rows = json.loads(bench("--files", "200", "--rounds", "1", "--dir", tmp_path, "--json").stdout)
     told = {row["what"] for row in rows}
     assert {f"200 files: {words}" for words in WORDS.values()} < told
-    assert len(told) == len(rows) == len(WORDS) + 1 + len(of_log(LOG))
+    assert len(told) == len(rows) == len(WORDS) + 1 + 2 * len(JOURNAL) + len(FOLDING)
     assert all(row["ours"] > 0 for row in rows)
+    assert all(row["least"] <= row["most"] for row in rows)
+    assert {
+        f"journal in {where}, 16 waiting / bare SQLite inserts" for where in ("scratch", "the checkout")
+    } < told
     assert list(tmp_path.iterdir()) == []
 
 
@@ -48,11 +48,14 @@ def test_goals_hold_from_ten_thousand_files_on() -> None:
 
 
 def test_the_log_is_held_against_its_own_goals() -> None:
-    assert [row.met for row in of_log(LOG)] == [None, True, None, True, False]
+    assert [row.met for row in JOURNAL] == [None, True, None]
+    assert [row.met for row in FOLDING] == [True, False]
+    assert (FOLDING[0].ours, FOLDING[0].least, FOLDING[0].most) == (9.9, 1.0, 12.0)
 
 
 def test_the_table_has_a_line_for_each_row_that_says_yes_or_no() -> None:
-    lines = drawn(of_log(LOG)).splitlines()
-    assert len(lines) == 1 + len(of_log(LOG))
+    lines = drawn([*JOURNAL, *FOLDING]).splitlines()
+    assert len(lines) == 1 + len(JOURNAL) + len(FOLDING)
     assert lines[2].endswith("yes")
     assert lines[5].endswith("NO")
+    assert "1.000-12.000" in lines[4]

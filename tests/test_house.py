@@ -65,6 +65,12 @@ def test_a_python_script_is_formatted_and_type_checked(script: Path) -> None:
         assert (ROOT / "pyproject.toml").read_text(encoding="utf-8").count(f'"scripts/{script.name}"') == 2
 
 
+def test_the_page_for_contributors_has_every_script() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(?:scripts/)?([a-z./]+)", page, re.MULTILINE)
+    assert sorted(rows) == sorted([*(script.name for script in SCRIPTS), ".ci/run"])
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout whose .venv is ready, with a program that tells what reached it."""

@@ -13,10 +13,10 @@ from eventsourcing.persistence import PersistenceError
 from adapters.cli import REFUSED, UNUSABLE
 from adapters.cli.output import hush
 from adapters.files.errors import FilesError
-from adapters.git.errors import GitError, GitMissing, GitTimedOut
+from adapters.git.errors import GitError, GitFailed, GitMissing, GitTimedOut
+from adapters.ownership import StateLocked
 from adapters.store.codec import StoreNewer, StoreUnreadable
 from adapters.store.errors import StoreBusy, StoreCorrupt, StoreFull, StoreMissing, StoreReadOnly, StoreTooNew
-from adapters.wiring import StateLocked
 from domain.errors import Refusal
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ UNUSABLES: tuple[tuple[type[Exception], str, int, str, str], ...] = (
         "journal_corrupt",
         UNUSABLE,
         "The file is no log, or is damaged.",
-        "Restore a copy of it.",
+        "Restore a copy of the log.",
     ),
     (
         StoreUnreadable,
@@ -84,7 +84,9 @@ SYSTEM: dict[int, tuple[str, str]] = {
     errno.EACCES: ("read_only", WRITABLE),
     errno.EPERM: ("read_only", WRITABLE),
 }
-OTHERWISE = ("io_failed", "Look at what is there and try again.")
+OTHERWISE = ("io_failed", "Look at what is there; --state-dir names another state directory.")
+# What a recorded reason means to a user, where that is more than the words of git or of the system.
+FULL = "the disk is full; free some space and try again"
 
 
 def guarded(arguments: Namespace) -> int:
@@ -94,18 +96,50 @@ def guarded(arguments: Namespace) -> int:
     try:
         return run(arguments)
     except Refusal as error:
-        return tell(arguments, error.code, str(error), error.details, REFUSED)
+        return _refused(arguments, error)
     except StateLocked as error:
         return _locked(arguments, error)
     except (PersistenceError, GitError, FilesError) as error:
-        _, code, exit_code, _, remedy = next(row for row in UNUSABLES if isinstance(error, row[0]))
-        subject = "the log cannot be used: " if isinstance(error, PersistenceError) else ""
-        return tell(arguments, code, f"{subject}{str(error).rstrip('.')}. {remedy}", {}, exit_code)
+        return _unusable(arguments, error)
     except BrokenPipeError:
         raise  # not the world's answer: whoever read our output has gone
     except OSError as error:
         code, remedy = SYSTEM.get(error.errno or 0, OTHERWISE)
         return tell(arguments, code, f"{system_words(error)}. {remedy}", {}, UNUSABLE)
+
+
+def _refused(arguments: Namespace, error: Refusal) -> int:
+    """Tells a refusal; what a capture met is told as a user meets it, and word by word in the details."""
+    reason, message = error.details.get("reason"), str(error)
+    if isinstance(reason, str):
+        message = message.replace(reason, plain(error.code, reason))
+    return tell(arguments, error.code, message, error.details, REFUSED)
+
+
+def plain(code: str, reason: str) -> str:
+    """Returns the reason why something was not done, as a user meets it."""
+    return FULL if code == "disk_full" else reason
+
+
+def _unusable(arguments: Namespace, error: PersistenceError | GitError | FilesError) -> int:
+    """Tells what cannot be used, and what to do, once."""
+    _, code, exit_code, meaning, remedy = next(row for row in UNUSABLES if isinstance(error, row[0]))
+    reason = str(error).rstrip(".")
+    if isinstance(error, StoreMissing):
+        reason = f"{meaning.rstrip('.')} at {reason}"
+    elif isinstance(error, PersistenceError):
+        reason = f"the log cannot be used: {reason}"
+    elif isinstance(error, GitFailed) and _is_full(error):
+        return tell(arguments, "disk_full", f"{FULL}.", {"reason": reason}, exit_code)
+    said = remedy.rstrip(".").casefold() in reason.casefold()
+    return tell(arguments, code, f"{reason}." if said else f"{reason}. {remedy}", {}, exit_code)
+
+
+def _is_full(error: GitFailed) -> bool:
+    """Tells whether git ran out of space; the performers know how it says so."""
+    from adapters.performer.world import not_done  # starts slowly, and is seldom needed here
+
+    return not_done("", error).code == "disk_full"
 
 
 def system_words(error: OSError) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from adapters import config
 from adapters.cli import DONE, shapes
+from adapters.cli.glance import glance
 from adapters.cli.output import clock, legible, say, table
 from adapters.cli.scope import scope
 from adapters.clock import now
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard
     from domain.envelope import Envelope
+
+CHANGED = "*"  # after a value that has changed since it was recorded
 
 
 def open_reader(arguments: Namespace) -> Reader | None:
@@ -63,19 +67,20 @@ def run_list(arguments: Namespace) -> int:
     rows.sort(key=lambda row: (str(row["created_at"]), str(row["id"])))
     if not arguments.all:
         rows = [row for row in rows if row["state"] not in GONE]
+    seen = [glance(row, now()) if arguments.at is None else {} for row in rows]
     if arguments.json:
-        at = now()
-        current = arguments.at is None
-        say(shapes.encoded([shapes.lane(row, shapes.presence(row, at) if current else {}) for row in rows]))
-        return DONE
-    if not rows:
+        say(shapes.encoded([shapes.lane(*each) for each in zip(rows, seen, strict=True)]))
+    elif not rows:
         say("no lanes; 'laneyard create NAME' makes one")
-        return DONE
-    table(
-        ("LANE", "STATE", "BRANCH", "HEAD", "EDITION", "PATH"),
-        [_cells(row) for row in rows],
-    )
+    else:
+        _print_lanes([_cells(*each) for each in zip(rows, seen, strict=True)])
     return DONE
+
+
+def _print_lanes(rows: list[tuple[str, ...]]) -> None:
+    table(("LANE", "STATE", "BRANCH", "HEAD", "EDITION", "PATH"), rows)
+    if any(cell.endswith(CHANGED) for _, _, branch, head, *_ in rows for cell in (branch, head)):
+        say(f"{CHANGED} as it is now; 'laneyard list --json' has what was recorded beside it")
 
 
 def _rows(arguments: Namespace) -> list[Record]:
@@ -95,11 +100,25 @@ def _require_position(reader: Reader, position: int) -> None:
         raise NoSuchPosition(position, last)
 
 
-def _cells(row: Record) -> tuple[object, ...]:
-    branch = short_branch(str(row["branch"])) if row["branch"] else "-"
-    head = str(row["head"])[:12] if row["head"] else "-"
+def _cells(row: Record, seen: dict[str, dict[str, Any]]) -> tuple[str, ...]:
+    branch, moved = _current(row, seen, "branch")
+    head, grown = _current(row, seen, "head")
+    shown = "(detached)" if branch is None and moved else short_branch(branch) or "-"
     path = display(str(row["path"])) if row["path"] else "-"
-    return row["slug"], row["state"], branch, head, row["edition"] or "-", path
+    cells = (shown + moved, (head or "-")[:12] + grown, str(row["edition"] or "-"), path)
+    return str(row["slug"]), str(row["state"]), *cells
+
+
+def _current(row: Record, seen: dict[str, dict[str, Any]], name: str) -> tuple[str | None, str]:
+    """Returns what is to be shown, and a mark where that is not what was last recorded.
+
+    Only of a lane that is worked in: one that was put away is meant to have left its branch.
+    """
+    recorded = None if row[name] is None else str(row[name])
+    now_ = seen.get(f"{name}_now", {})
+    if row["state"] != "active" or now_.get("value", recorded) == recorded:
+        return recorded, ""
+    return now_["value"], CHANGED
 
 
 def run_log(arguments: Namespace) -> int:
@@ -107,7 +126,7 @@ def run_log(arguments: Namespace) -> int:
     reader = open_reader(arguments)
     if reader is None:
         if arguments.follow:
-            raise StoreMissing("there is nothing to follow")
+            raise StoreMissing(os.fsdecode(config.load(arguments.state_dir).store))
         if arguments.lane is not None:
             raise NoSuchLane(arguments.lane)
         return DONE

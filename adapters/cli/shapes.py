@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adapters.files.errors import words
 from domain.envelope import lane_of
 from domain.evidence import Seen, Unknown
-from domain.paths import display, is_text, unpack
+from domain.paths import display, is_text
 
 if TYPE_CHECKING:
     from adapters.store.reader import Record
@@ -35,19 +33,6 @@ def path(packed: object) -> dict[str, Any]:
         return {"path": None}
     shape = {"path": display(str(packed))}
     return shape if is_text(str(packed)) else shape | {"path_encoded": packed}
-
-
-def presence(row: Record, at: str) -> dict[str, Any]:
-    """Returns whether the lane's directory is there, which costs one look at the disk."""
-    if row["path"] is None or row["state"] == "reaped":
-        return {"present": {"value": False, "at": at}}
-    try:
-        os.lstat(unpack(str(row["path"])))
-    except FileNotFoundError:
-        return {"present": {"value": False, "at": at}}
-    except OSError as error:
-        return {"present": {"unknown": words(error)}}
-    return {"present": {"value": True, "at": at}}
 
 
 def observations(seen: Seen) -> dict[str, Any]:

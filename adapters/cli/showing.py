@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from adapters import config
@@ -13,8 +14,8 @@ from adapters.lookup import find_lane
 from domain.envelope import stream_of
 from domain.errors import NoSuchLane
 from domain.naming import short_branch
-from domain.paths import display
-from domain.states import Active, Failed, NeedsReview, Nowhere, Quarantined
+from domain.paths import display, unpack
+from domain.states import Active, Failed, NeedsReview, Nowhere, Quarantined, Reaped
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -53,7 +54,7 @@ def show(arguments: Namespace) -> int:
     _print_observed(observed)
     _print_snapshots(taken)
     _print_journal(row, events)
-    say(f"next\n  {_next(lane, row)}")
+    say(f"next\n  {next_step(lane, row, observed)}")
     return DONE
 
 
@@ -94,7 +95,7 @@ def _shape(
         "reason": getattr(lane, "reason", None),
         "snapshots": [_snapshot(each) for each in taken],
         "journal": {"owed": row["owed"], "last": [shapes.event(each) for each in events]},
-        "next": _next(lane, row),
+        "next": next_step(lane, row, observed),
     }
 
 
@@ -109,24 +110,29 @@ def _snapshot(taken: Snapshot) -> dict[str, Any]:
     }
 
 
-def _next(lane: Lane, row: Record) -> str:
+def next_step(lane: Lane, row: Record, observed: dict[str, Any]) -> str:
+    """Returns what to do next about a lane: a command that would not be refused, or what to mend first."""
     slug = row["slug"]
     match lane:
+        case _ if row["owed"] is not None:
+            return "the next command finishes what was begun"
         case Active(record=record) if record.kind == "primary":
             return "nothing: the main checkout is never removed"
+        case Active(place=place) | Quarantined(place=place) if not os.path.lexists(unpack(place.path)):
+            return f"put its folder back: nothing is at {display(place.path)}"
+        case Active() if any("unknown" in each for each in observed.values()):
+            return f"mend what is unknown, then laneyard remove {slug}"
         case Active():
             return f"laneyard remove {slug}"
         case Quarantined():
             return f"laneyard restore {slug}, or laneyard reap {slug}"
         case NeedsReview():
             return f"laneyard review {slug}"
-        case _ if row["owed"] is not None:
-            return "the next command finishes what was begun"
-        case Failed() | Nowhere():
-            return "nothing: no tree, branch or directory of it is left"
-        case _ if lane.record.snapshots:
+        case Reaped(record=record) if record.snapshots:
             return f"laneyard restore {slug}"
-        case _:
+        case Failed() | Nowhere() | Reaped():
+            return "nothing: no tree, branch or directory of it is left"
+        case _:  # a deletion that has given up: reaping, a creation or a restore that is being undone
             return "laneyard sweep --apply"
 
 

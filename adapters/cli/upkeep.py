@@ -17,13 +17,14 @@ from adapters.clock import now
 from adapters.files.errors import LockHeld
 from adapters.files.oslock import OsLock
 from adapters.git.errors import GitError
+from adapters.ownership import own_state_dir
 from adapters.reality import differences
 from adapters.store import verify, views
 from adapters.store.connection import connect, sqlite_version
 from adapters.store.errors import StoreMissing
 from adapters.store.journal import Journal
 from adapters.store.reader import Reader
-from adapters.wiring import git_door, own_state_dir
+from adapters.wiring import git_door
 from domain.paths import display, unpack
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from adapters.reality import Difference
 
 ROOM = 64 << 20  # bytes: below it a snapshot or a backup may not fit any more
-GIT_NEEDED = (2, 36)  # `worktree list -z`; older ones cannot say paths with a newline
+GIT_NEEDED = (2, 36)  # `core.fsync`; an older one takes no heed of it, and our refs may not be on the disk
 
 
 def run_verify(arguments: Namespace) -> int:

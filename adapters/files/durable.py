@@ -80,8 +80,7 @@ def make_directories(path: bytes, mode: int = 0o700) -> None:
         parent = stack.enter_context(owned(os.open(ancestor, DIRECTORY)))
         for name in missing:
             ancestor = os.path.join(ancestor, name)
-            with suppress(FileExistsError):  # made by somebody at the same time, or a link: the open tells
-                os.mkdir(name, mode, dir_fd=parent)
+            _make_directory(parent, name, mode, ancestor)
             child = stack.enter_context(owned(_open_real(parent, name, ancestor)))
             os.fsync(parent)
             parent = child
@@ -146,6 +145,15 @@ def _nearest_directory(path: bytes) -> tuple[bytes, list[bytes]]:
         path = path.rstrip(b"/") or (b"/" if path else b".")
         missing.insert(0, name)
     return path, missing
+
+
+def _make_directory(parent: int, name: bytes, mode: int, path: bytes) -> None:
+    try:
+        os.mkdir(name, mode, dir_fd=parent)
+    except FileExistsError:
+        return  # made by somebody at the same time, or a link: the open tells
+    except OSError as error:
+        raise located(error, path) from error
 
 
 def _is_real_directory(path: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Branches and other refs of a repository: read from the files git keeps them in, changed only by git."""
+"""Branches and other refs of a repository: read from files where they are files, changed only by git."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from adapters.git.door import Location
 from adapters.git.errors import GitFailed
-from adapters.git.repository import content
+from adapters.git.ref_files import from_files
 
 if TYPE_CHECKING:
     from adapters.git.door import Git
-
-NESTING = 5  # symbolic refs may name symbolic refs; git itself gives up after five
 
 
 async def read_ref(git: Git, common: bytes, ref: bytes) -> str | None:
@@ -32,30 +30,6 @@ async def read_ref(git: Git, common: bytes, ref: bytes) -> str | None:
         )
         return ran.out.strip().decode() or None
     return from_files(common, ref)
-
-
-def from_files(common: bytes, ref: bytes) -> str | None:
-    """Returns what a ref names where refs are files; a loose one goes before a packed one."""
-    for _ in range(NESTING):
-        text = content(os.path.join(common, ref))
-        if text is None:
-            return packed(common, ref)
-        if not text.startswith(b"ref:"):
-            return text.decode("ascii")
-        ref = text.removeprefix(b"ref:").strip()
-    return None
-
-
-def packed(common: bytes, ref: bytes) -> str | None:
-    """Returns what a packed ref names."""
-    try:
-        with open(os.path.join(common, b"packed-refs"), "rb") as lines:
-            for line in lines:
-                if line.endswith(b" " + ref + b"\n"):
-                    return line.partition(b" ")[0].decode("ascii")
-    except FileNotFoundError:
-        return None
-    return None
 
 
 async def delete_ref(git: Git, common: bytes, ref: bytes, old: str) -> None:

@@ -6,20 +6,23 @@ right stays, so that doing it twice is doing it once; the end is a comparison of
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import trio
 
-from adapters.files.descriptors import DIRECTORY
-from adapters.files.durable import make_directories
+from adapters.files.descriptors import DIRECTORY, owned
+from adapters.files.errors import legible
 from adapters.files.kernel import open_beneath
 from adapters.files.scan import Entry, digest, scan
 from adapters.git.door import Location
 from adapters.snapshots import objects, registration
 from adapters.snapshots.capture import tree_of, verify
-from adapters.snapshots.manifest import Expected, Held, SnapshotDamaged, parents
+from adapters.snapshots.manifest import Expected, Held, SnapshotDamaged
+from adapters.snapshots.restorable import require_consistent
 from domain.paths import unpack
 
 if TYPE_CHECKING:
@@ -36,12 +39,12 @@ async def apply(git: Git, directory: bytes, effect: Apply) -> str:
     """
     common, root = unpack(effect.repository), unpack(effect.place.path)
     manifest = await verify(git, directory, common, effect.snapshot)
-    expected = Expected(manifest, await tree_of(git, common, manifest.head))
-    wanted = expected.wanted()
+    wanted = Expected(manifest, await tree_of(git, common, manifest.head)).wanted()
+    require_consistent(wanted)
     present = await trio.to_thread.run_sync(_present, root, manifest.algorithm)
     await trio.to_thread.run_sync(_make_directories, root, wanted)
     await _fill(git, common, root, wanted, present)
-    await trio.to_thread.run_sync(_set_modes, root, wanted, expected)
+    await trio.to_thread.run_sync(_set_modes, root, wanted)
     admin = unpack(effect.place.admin)
     await trio.to_thread.run_sync(registration.put_back, directory, manifest, admin)
     await _refresh(git, Location(admin, root))
@@ -84,10 +87,25 @@ def _parent(root: bytes, path: bytes) -> tuple[int, bytes]:
 
 
 def _make_directories(root: bytes, wanted: dict[bytes, Held]) -> None:
-    needed = {path for path, held in wanted.items() if held.kind == "directory"}
-    needed |= {os.path.dirname(path) for path in wanted}
-    for path in sorted(needed - {b""}):
-        make_directories(os.path.join(root, path), 0o777)
+    for path, held in wanted.items():
+        if held.kind == "directory":
+            _make_directory(root, path)
+
+
+def _make_directory(root: bytes, path: bytes) -> None:
+    """Makes a directory, unless a killed attempt has. Raises SnapshotDamaged where another thing is."""
+    parent, name = _parent(root, path)
+    try:
+        os.mkdir(name, 0o700, dir_fd=parent)  # nobody else reads in it before it has the mode that it had
+    except FileExistsError:
+        if not stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            raise _in_the_way(path) from None
+    finally:
+        os.close(parent)
+
+
+def _in_the_way(path: bytes) -> SnapshotDamaged:
+    return SnapshotDamaged(f"something else has been put at {legible(path)!r} meanwhile")
 
 
 async def _fill(
@@ -116,7 +134,8 @@ def _write_all(root: bytes, wanted: dict[bytes, Held], batch: list[tuple[bytes, 
 def _write(root: bytes, path: bytes, held: Held, data: bytes) -> None:
     parent, name = _parent(root, path)
     try:
-        _clear_beginning(parent, name, data)
+        if not _clear_beginning(parent, name, data):
+            raise _in_the_way(path)
         if held.kind == "link":
             os.symlink(data, name, dir_fd=parent)
             return
@@ -128,28 +147,34 @@ def _write(root: bytes, path: bytes, held: Held, data: bytes) -> None:
         os.close(parent)
 
 
-def _clear_beginning(parent: int, name: bytes, data: bytes) -> None:
-    """Takes away what a killed attempt has left of these very bytes. Raises SnapshotDamaged for others."""
+def _clear_beginning(parent: int, name: bytes, data: bytes) -> bool:
+    """Takes away what a killed attempt has left of these very bytes; False where it is anything else."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
-    except FileNotFoundError:
-        return
-    with os.fdopen(descriptor, "rb") as file:
-        if not data.startswith(file.read(len(data) + 1)):
-            raise SnapshotDamaged(f"something else has been written to {os.fsdecode(name)!r} meanwhile")
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
+            return False
+        if error.errno != errno.ENOENT:
+            raise
+        return True
+    with owned(descriptor):
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return False
+        with open(descriptor, "rb", closefd=False) as file:
+            if not data.startswith(file.read(len(data) + 1)):
+                return False
     os.unlink(name, dir_fd=parent)
+    return True
 
 
-def _set_modes(root: bytes, wanted: dict[bytes, Held], expected: Expected) -> None:
-    """Sets permissions, those of directories last and deepest first, for they may forbid writing."""
-    modes = {path: held.mode for path, held in wanted.items() if held.kind == "file"}
-    plain = dict.fromkeys(parents(wanted), expected.manifest.directory_mode)
-    held = {path: each.mode for path, each in wanted.items() if each.kind == "directory"}
-    ordered = sorted((plain | held).items(), key=lambda each: each[0].count(b"/"), reverse=True)
-    for path, mode in (*modes.items(), *ordered):
+def _set_modes(root: bytes, wanted: dict[bytes, Held]) -> None:
+    """Sets permissions, those of a directory after all that is in it, for they may forbid writing."""
+    for path, held in reversed(wanted.items()):
+        if held.kind == "link":
+            continue
         parent, name = _parent(root, path)
         try:
-            if os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode & 0o7777 != mode:
-                os.chmod(name, mode, dir_fd=parent)
+            if os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode & 0o7777 != held.mode:
+                os.chmod(name, held.mode, dir_fd=parent)
         finally:
             os.close(parent)

@@ -11,6 +11,7 @@ import trio
 
 from adapters.files.blob import blob_hash
 from adapters.files.durable import make_directories
+from adapters.files.errors import Unstable, words
 from adapters.git.door import Location
 from adapters.git.heads import read_head
 from adapters.git.index import Index, read_index
@@ -19,6 +20,7 @@ from adapters.git.refs import read_ref
 from adapters.snapshots import objects, registration
 from adapters.snapshots.manifest import (
     FORMAT,
+    Expected,
     Held,
     Manifest,
     Registered,
@@ -30,11 +32,14 @@ from adapters.snapshots.manifest import (
     save,
 )
 from adapters.snapshots.objects import Moving
+from adapters.snapshots.restorable import require_restorable
 from adapters.snapshots.survey import Survey, survey, take_fingerprint
 from domain.evidence import Snapshot
 from domain.paths import display, unpack
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from adapters.git.door import Git
     from domain.effects import Capture
 
@@ -67,7 +72,7 @@ async def capture(git: Git, directory: bytes, effect: Capture) -> Snapshot:
         head = await head_of(git, common, unpack(effect.place.admin))
         try:
             found = await _attempt(git, common, directory, effect, head)
-        except (Moving, SnapshotDamaged):
+        except (Moving, Unstable, SnapshotDamaged):
             continue
         if found is not None:
             return found
@@ -77,7 +82,7 @@ async def capture(git: Git, directory: bytes, effect: Capture) -> Snapshot:
 async def _attempt(git: Git, common: bytes, directory: bytes, effect: Capture, head: Head) -> Snapshot | None:
     root = unpack(effect.place.path)
     tree = await tree_of(git, common, head.oid)
-    seen = await trio.to_thread.run_sync(survey, root, tree, algorithm_of(head.oid), effect.omit)
+    seen = await _look(root, tree, algorithm_of(head.oid), effect.omit)
     if seen.obstacles and not effect.tolerant:
         named = ", ".join(f"{each.kind} {display(each.path)!r}" for each in seen.obstacles[:5])
         raise CannotCapture(f"a snapshot cannot hold {named}")
@@ -94,8 +99,26 @@ async def _attempt(git: Git, common: bytes, directory: bytes, effect: Capture, h
     oids = [commit, *(each.oid for each in seen.held if each.oid)]
     await trio.to_thread.run_sync(objects.sync_objects, common, oids, ref)
     manifest = _manifest(effect, head, seen, kept, commit, top)
+    _require_restorable(manifest, tree, seen)
     digest = await trio.to_thread.run_sync(save, directory, manifest)
     return _snapshot(manifest, digest, seen.fingerprint)
+
+
+async def _look(root: bytes, tree: dict[bytes, TreeEntry], algorithm: str, omit: Sequence[str]) -> Survey:
+    """Surveys the tree. Raises Moving for an entry that is gone between its listing and its reading."""
+    try:
+        return await trio.to_thread.run_sync(survey, root, tree, algorithm, omit)
+    except FileNotFoundError as error:
+        if not os.path.isdir(root):
+            raise
+        raise Moving(words(error)) from error
+
+
+def _require_restorable(manifest: Manifest, tree: dict[bytes, TreeEntry], seen: Survey) -> None:
+    try:
+        require_restorable(Expected(manifest, tree), seen.sizes)
+    except SnapshotDamaged as error:
+        raise CannotCapture(str(error)) from error
 
 
 def _manifest(
@@ -149,6 +172,7 @@ async def read_back(git: Git, directory: bytes, effect: Capture) -> Snapshot:
     seen = await trio.to_thread.run_sync(survey, root, tree, manifest.algorithm, effect.omit)
     if seen.content != manifest.content:
         raise StillChanging(f"{display(effect.place.path)} changed after it was captured")
+    _require_restorable(manifest, tree, seen)
     return snapshot
 
 

@@ -28,6 +28,7 @@ from adapters.snapshots.manifest import (
     SnapshotDamaged,
     algorithm_of,
 )
+from adapters.snapshots.restorable import require_restorable
 from adapters.snapshots.survey import current_umask
 from domain.paths import pack, unpack
 
@@ -118,13 +119,20 @@ async def prepare(
     else:
         manifest = _bare(basis)
     blobs = sorted({each.oid for each in tree.values() if each.mode != GITLINK})
-    there = {oid for oid, kind, _ in await objects.check(git, common, blobs) if kind == "blob"}
-    missing = [oid for oid in blobs if oid not in there]
+    sizes = {oid: size for oid, kind, size in await objects.check(git, common, blobs) if kind == "blob"}
+    missing = [oid for oid in blobs if oid not in sizes]
     if missing:
         raise SnapshotDamaged(f"{len(missing)} blobs of {basis.commit} are missing, such as {missing[0]}")
     pointers = (b"gitdir: %s\n" % admin, b"gitdir: %s\n" % os.path.relpath(admin, root))
     begun = (b"",) if basis.partial else ()
-    return Explanation(Expected(manifest, tree), basis, (*pointers, *begun))
+    expected = Expected(manifest, tree)
+    if manifest.content and not (basis.partial or _agrees_to_all(basis)):
+        await trio.to_thread.run_sync(require_restorable, expected, sizes)
+    return Explanation(expected, basis, (*pointers, *begun))
+
+
+def _agrees_to_all(basis: Basis) -> bool:
+    return basis.consent is not None and "." in basis.consent.paths
 
 
 class RegistrationChanged(Exception):

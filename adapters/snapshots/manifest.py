@@ -77,9 +77,10 @@ class Expected:
         self.manifest = manifest
         self.held = {unpack(each.path): each for each in manifest.entries}
         self.tree = tree
-        self.directories = parents(tree) | parents(
-            path for path, held in self.held.items() if held.kind != "absent"
-        )
+        there = {path for path, held in self.held.items() if held.kind != "absent"}
+        # A submodule that is not checked out is an empty directory that no path leads through.
+        plain = (path for path, each in tree.items() if each.mode == GITLINK and path not in self.held)
+        self.directories = parents(there | (tree.keys() - self.held.keys())) | set(plain)
 
     def holds(self, entry: Entry) -> bool:
         """Tells whether the entry is exactly what was captured: kind, mode and bytes."""
@@ -92,9 +93,12 @@ class Expected:
         return as_committed(entry, self.tree.get(entry.path), self.manifest.file_mode)
 
     def wanted(self) -> dict[bytes, Held]:
-        """Returns every path that the tree has, directories that only lead to others aside."""
+        """Returns what is to be at every path of the tree, each directory before what is in it."""
+        mode = self.manifest.directory_mode
+        leading = {path: Held(pack(path), "directory", mode, 0, None) for path in self.directories}
         plain = {path: self._plain(path, each) for path, each in self.tree.items() if path not in self.held}
-        return plain | {path: held for path, held in self.held.items() if held.kind != "absent"}
+        held = {path: each for path, each in self.held.items() if each.kind != "absent"}
+        return dict(sorted((leading | plain | held).items(), key=lambda item: item[0].split(b"/")))
 
     def wanted_at(self, path: bytes) -> str | None:
         """Returns the blob that belongs at a path, if one does."""

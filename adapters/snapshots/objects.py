@@ -7,17 +7,20 @@ HEAD's reflog knows. No filter runs: fast-import takes bytes as they are.
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 from typing import TYPE_CHECKING
 
 import trio
 
 from adapters.files.descriptors import DIRECTORY
 from adapters.files.durable import remove_file
+from adapters.files.errors import words
 from adapters.files.kernel import open_beneath
 from adapters.git.door import Location
 from adapters.git.errors import GitError
-from adapters.git.parse import parse_batch_check
+from adapters.git.parse import HEX, parse_batch_check
 from adapters.snapshots.manifest import SnapshotDamaged
 from domain.paths import unpack
 
@@ -31,8 +34,15 @@ if TYPE_CHECKING:
     from adapters.snapshots.manifest import Held
 
 PIECE = 1 << 20
+# What it means that an entry is gone, or is of another kind than it was a moment ago.
+REPLACED = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO)
 ASKED = 500  # blobs that are asked for at once; their names fit into a pipe, so that git never waits for us
 IDENTITY = b"Laneyard <laneyard@localhost> 0 +0000"  # the log knows the time and the actor
+
+
+OID = re.compile(HEX)
+# Refs of one worktree only: they end with what git is busy with there.
+PASSING = (b"--exclude=refs/bisect/*", b"--exclude=refs/rewritten/*", b"--exclude=refs/worktree/*")
 
 
 class Moving(Exception):
@@ -77,7 +87,12 @@ async def _send_all(conversation: Conversation, root: bytes, held: Sequence[Held
     directory = os.open(root, DIRECTORY)
     try:
         for each in sorted(held, key=lambda item: item.kind != "absent"):
-            await _send(conversation, directory, each)
+            try:
+                await _send(conversation, directory, each)
+            except OSError as error:
+                if error.errno not in REPLACED:
+                    raise
+                raise Moving(words(error)) from error
     finally:
         os.close(directory)
 
@@ -137,8 +152,9 @@ def quote(path: bytes) -> bytes:
 
 async def only_in_reflog(git: Git, common: bytes, reflog: bytes, head: str) -> tuple[str, ...]:
     """Returns the commits that HEAD's log names and that no ref and not HEAD reach."""
-    named = {word.decode("ascii") for line in reflog.splitlines() for word in line.split(b" ", 2)[:2]}
-    named = {oid for oid in named if set(oid) != {"0"} and len(oid) == len(head)} - {head}
+    firsts = {word for line in reflog.splitlines() for word in line.split(b" ", 2)[:2]}
+    oids = {word.decode("ascii") for word in firsts if OID.fullmatch(word) and len(word) == len(head)}
+    named = {oid for oid in oids if set(oid) != {"0"}} - {head}
     if not named:
         return ()
     present = await check(git, common, sorted(named))
@@ -146,8 +162,8 @@ async def only_in_reflog(git: Git, common: bytes, reflog: bytes, head: str) -> t
     if not commits:
         return ()
     text = "\n".join([*commits, f"^{head}"]) + "\n"
-    # Not `--all` through stdin: git < 2.42 takes no options there.
-    arguments = (b"rev-list", b"--topo-order", b"--stdin", b"--not", b"--all")
+    # Not through stdin: git < 2.42 takes no options there. Not `--all`: the main checkout's HEAD moves on.
+    arguments = (b"rev-list", b"--topo-order", b"--stdin", b"--not", *PASSING, b"--glob=refs/*")
     ran = await git.run(*arguments, repository=Location(common), stdin=text.encode())
     return tuple(ran.out.decode("ascii").split())
 

@@ -20,13 +20,14 @@ ORDINARY = ("file", "link", "directory")
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tree holds beyond its commit. `omitted` and `obstacles` are packed."""
+    """What a tree holds beyond its commit. `omitted` and `obstacles` are packed; `sizes` are by object id."""
 
     held: tuple[Held, ...]
     omitted: tuple[str, ...]
     obstacles: tuple[Obstacle, ...]
     fingerprint: str
     content: str
+    sizes: dict[str, int]
     file_mode: int
     directory_mode: int
 
@@ -39,15 +40,16 @@ def survey(root: bytes, tree: dict[bytes, TreeEntry], algorithm: str, omit: Sequ
     entries = list(scan(root, algorithm, inside=lambda entry: entry.path not in left_out))
     kept, omitted, obstacles = _sort(entries, tree, left_out)
     held = _held(kept, tree, file_mode, directory_mode)
-    gone = parents(tree) | tree.keys()
-    present = {entry.path for entry in kept} | {unpack(path).rstrip(b"/") for path in omitted}
-    absent = (Held(pack(path), "absent", 0, 0, None) for path in sorted(gone - present) if path in tree)
+    # What is omitted is absent too: a restore must not put the commit's content in its place.
+    gone = sorted(tree.keys() - {entry.path for entry in kept})
+    absent = (Held(pack(path), "absent", 0, 0, None) for path in gone)
     return Survey(
         held=(*held, *absent),
         omitted=tuple(omitted),
         obstacles=tuple(obstacles),
         fingerprint=fingerprint(entries),
         content=digest(kept),
+        sizes={entry.oid: entry.size for entry in kept if entry.oid is not None},
         file_mode=file_mode,
         directory_mode=directory_mode,
     )

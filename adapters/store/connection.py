@@ -89,6 +89,9 @@ def _open(name: bytes, read_only: bool, vfs: str | None) -> apsw.Connection:
             os.mknod(name, 0o600)
     elif not os.path.exists(name):
         raise StoreMissing(os.fsdecode(name))
+    if not os.path.isfile(name):
+        what = "a directory" if os.path.isdir(name) else "no regular file"
+        raise StoreCorrupt(f"{os.fsdecode(name)} is {what}")
     access = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
     # A URI, because a plain file name must be UTF-8 and a path need not be.
     uri = f"file:{quote_from_bytes(name)}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self, cast
 
-from adapters.store import log, tables
+from adapters.store import log, tables, views
 from adapters.store.append import read_head
 from adapters.store.chain import Head
 from adapters.store.connection import connect
@@ -23,7 +23,14 @@ class Reader:
     """One reading connection. Every method reads what is committed at that moment."""
 
     def __init__(self, path: bytes) -> None:
+        """Opens the store; raises StoreNewer if it holds a kind of fact that this program does not know."""
         self._connection = connect(path, read_only=True)
+        try:
+            with translate():
+                views.require_understood(self._connection)
+        except BaseException:
+            self._connection.close()
+            raise
 
     def __enter__(self) -> Self:
         return self

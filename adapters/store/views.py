@@ -73,11 +73,21 @@ def position(connection: apsw.Connection, table: str) -> int:
     return tracked(connection, name) or 0
 
 
-def _understand(connection: apsw.Connection, last: int) -> None:
+def require_understood(connection: apsw.Connection) -> None:
+    """Raises StoreNewer if the log holds a kind of fact that this program does not know.
+
+    Looks only at what has come since a program with the same tags has opened the log to write.
+    """
+    if connection.execute(_BEGUN).get != 2:
+        return
     understood = tracked(connection, _UNDERSTOOD) or 0
-    if understood < last:
-        for tag, first in connection.execute(_TAGS, (understood,)).fetchall():
-            codec.require_known(cast("str", tag), cast("int", first))
+    for tag, first in connection.execute(_TAGS, (understood,)).fetchall():
+        codec.require_known(cast("str", tag), cast("int", first))
+
+
+def _understand(connection: apsw.Connection, last: int) -> None:
+    if (tracked(connection, _UNDERSTOOD) or 0) < last:
+        require_understood(connection)
         track(connection, _UNDERSTOOD, last)
 
 
@@ -104,6 +114,7 @@ CREATE TABLE IF NOT EXISTS command(
   id TEXT PRIMARY KEY, digest BLOB NOT NULL, stream TEXT NOT NULL, first INTEGER, last INTEGER
 ) STRICT, WITHOUT ROWID
 """
+_BEGUN = "SELECT count(*) FROM sqlite_schema WHERE name IN ('event', 'tracking')"
 _TRACKED = "SELECT position FROM tracking WHERE name = ?"
 _TRACK = "INSERT INTO tracking VALUES (?, ?) ON CONFLICT(name) DO UPDATE SET position = excluded.position"
 _TAGS = "SELECT type, min(position) FROM event WHERE position > ? GROUP BY type ORDER BY 2"

@@ -10,14 +10,17 @@ from uuid import uuid4
 import msgspec
 
 from adapters.git.door import Location
+from adapters.git.errors import RegistrationUnreadable
 from adapters.git.heads import head_users, read_head
 from adapters.git.parse import parse_batch_check
+from adapters.git.registration import read_registration
 from adapters.lookup import GONE, find_lane
 from adapters.repositories import MANAGED
 from adapters.store.journal import ClaimTaken
 from adapters.yard.yard import Done, ended
 from domain import lane as lanes
 from domain.commands import CreateLane
+from domain.envelope import lane_of
 from domain.errors import (
     BranchExists,
     BranchInUse,
@@ -30,15 +33,13 @@ from domain.errors import (
 )
 from domain.naming import branch_ref, numbered, short_branch, slugify
 from domain.paths import pack
-from domain.states import Failed, NeedsReview
+from domain.states import Failed, NeedsReview, Undoing
 
 if TYPE_CHECKING:
     from adapters.engine import Request
     from adapters.repositories import Repository
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard
-
-SUFFIXES = 10_000  # names that are tried before the path counts as in use
 
 
 @dataclass(eq=False)
@@ -80,7 +81,7 @@ async def create(yard: Yard, repository: Repository, wish: Wish, request: Reques
     _require_room(repository)
     taken: set[str] = set()
     while True:
-        number, chosen = _free(rows, repository, slug, taken)
+        number, chosen = _free(_here(rows, repository), repository, slug, taken)
         ref = explicit or branch_ref(chosen)
         base, obstacle = await _resolve(yard, repository, wish, parent, ref)
         if obstacle is not None:
@@ -95,12 +96,13 @@ async def create(yard: Yard, repository: Repository, wish: Wish, request: Reques
             committed = await yard.engine.handle(command.lane, command, request)
         except ClaimTaken as error:
             if explicit is not None and error.kind == "branch":
-                raise BranchInUse(short_branch(ref) or ref, f"lane {error.holder}") from error
+                raise BranchInUse(short_branch(ref) or ref, _lane(yard, error.holder)) from error
             taken.add(chosen)
             continue
         match committed.lane:
-            case Failed(code=code, reason=reason) | NeedsReview(cause=code, reason=reason):
-                return ended(committed, (code, reason))
+            case Failed() | Undoing() | NeedsReview() as lane:
+                code = lane.cause if isinstance(lane, NeedsReview) else lane.code
+                return ended(committed, (code, lane.reason))
             case _:
                 return ended(committed)
 
@@ -122,14 +124,27 @@ def _command(
     )
 
 
-def _free(rows: list[Record], repository: Repository, slug: str, taken: set[str]) -> tuple[int, str]:
-    """Returns the first slug that no lane has and where nothing is on disk."""
-    held = {row["slug"] for row in rows if row["repository"] == repository.key and row["state"] not in GONE}
-    for number in range(1, SUFFIXES):
+def _here(rows: list[Record], repository: Repository) -> list[Record]:
+    """Returns the repository's lanes that hold their names."""
+    return [row for row in rows if row["repository"] == repository.key and row["state"] not in GONE]
+
+
+def _free(living: list[Record], repository: Repository, slug: str, taken: set[str]) -> tuple[int, str]:
+    """Returns the first slug that no lane has and where nothing is on disk, and its number.
+
+    Raises PathInUse where the name is free but something that is no lane's is in its place.
+    """
+    names, paths = {row["slug"] for row in living}, {row["path"] for row in living}
+    number = 0
+    while True:
+        number += 1
         chosen = numbered(slug, number)
-        if chosen not in held and chosen not in taken and not os.path.lexists(repository.managed(chosen)):
+        path = repository.managed(chosen)
+        there = os.path.lexists(path)
+        if chosen not in names and chosen not in taken and not there:
             return number, chosen
-    raise PathInUse(os.fsdecode(repository.managed(slug)))
+        if number == 1 and there and chosen not in names and pack(path) not in paths:
+            raise PathInUse(os.fsdecode(path))
 
 
 def _require_room(repository: Repository) -> None:
@@ -161,17 +176,25 @@ async def _resolve(
     if wanted is not None and (not wanted.strip() or any(c in wanted for c in "\n\0") or _lone(wanted)):
         raise UnknownBase(wanted)
     symbol = wanted or _head_branch(repository)
-    names = [f"refs/heads/{symbol}", f"refs/remotes/{symbol}", f"refs/tags/{symbol}", symbol]
-    above = _above(ref)
-    found = await _look_up(yard, repository, [*names, f"{symbol}^{{commit}}", ref, *above])
-    known, commit, branch = found[:3], found[4], found[5]
+    names, above = _spellings(symbol), _above(ref)
+    found = await _look_up(yard, repository, [symbol, f"{symbol}^{{commit}}", ref, *names, *above])
+    (meant, commit, branch), known = found[:3], found[3 : 3 + len(names)]
     if commit is None and wanted is None:
         raise UnbornHead(os.fsdecode(repository.root))
     if commit is None:
         raise UnknownBase(str(wanted))
-    full = next((name for name, each in zip(names, known, strict=False) if each is not None), symbol)
-    in_the_way = [name for name, each in zip(above, found[6:], strict=True) if each is not None]
+    full = next((name for name, each in zip(names, known, strict=True) if each == meant), symbol)
+    later = found[3 + len(names) :]
+    in_the_way = [name for name, each in zip(above, later, strict=True) if each is not None]
     return Base(full, commit), await _obstacle(yard, repository, ref, branch, in_the_way)
+
+
+def _spellings(symbol: str) -> list[str]:
+    """Returns the full names that git tries for one that people give, in its order (gitrevisions(7))."""
+    if symbol.startswith("refs/"):
+        return [symbol]
+    prefixes = ("refs/", "refs/tags/", "refs/heads/", "refs/remotes/")
+    return [*(prefix + symbol for prefix in prefixes), f"refs/remotes/{symbol}/HEAD"]
 
 
 async def _look_up(yard: Yard, repository: Repository, names: list[str]) -> list[str | None]:
@@ -199,10 +222,29 @@ async def _obstacle(
     if at is not None:
         users = head_users(repository.common, ref.encode())
         if users:
-            return BranchInUse(branch, f"the worktree of {os.fsdecode(users[0])}")
+            return BranchInUse(branch, _holder(yard, repository, users[0]))
         return BranchExists(branch, at[:12])
     other = above[0] if above else await _first_below(yard, repository, ref)
     return None if other is None else BranchConflicts(branch, short_branch(other) or other)
+
+
+def _holder(yard: Yard, repository: Repository, git_dir: bytes) -> str:
+    """Returns whose worktree a git directory belongs to: a lane of ours, or where it is."""
+    if git_dir == repository.common:
+        return f"the main checkout {os.fsdecode(repository.root)}"
+    try:
+        path = os.path.dirname(read_registration(git_dir).points_to)
+    except RegistrationUnreadable:
+        return f"the worktree that is registered at {os.fsdecode(git_dir)}"
+    lane = next((row for row in _here(yard.reader.lanes(), repository) if row["path"] == pack(path)), None)
+    where = f"the worktree {os.fsdecode(path)}"
+    return where if lane is None else f"lane {lane['slug']}, {where}"
+
+
+def _lane(yard: Yard, stream: str) -> str:
+    """Returns what people call the lane that holds a claim."""
+    row = next((row for row in yard.reader.lanes() if row["id"] == lane_of(stream)), None)
+    return f"lane {row['slug']}" if row else f"lane {lane_of(stream)}"
 
 
 async def _first_below(yard: Yard, repository: Repository, ref: str) -> str | None:

@@ -16,10 +16,10 @@ from adapters.yard.putting_away import capture, place_of
 from adapters.yard.yard import Done, ended
 from domain.commands import DiscardLane, ReapLane, RestoreLane
 from domain.errors import Refusal, WrongState
-from domain.events import RestoreAbandoned
+from domain.events import ReapingPlanned, RestoreAbandoned
 from domain.evidence import Consent
 from domain.naming import numbered
-from domain.paths import pack, unpack
+from domain.paths import display, pack, unpack
 from domain.states import Active, NeedsReview, Quarantined, Reaped, Reaping, Returning, Undoing, name
 
 if TYPE_CHECKING:
@@ -122,7 +122,13 @@ def _reaped(committed: Committed) -> Done:
         doomed = lane.demolition
         left = doomed.left if doomed else ()
         return ended(committed, ("residual", f"{len(left)} entries could not be deleted"))
-    return ended(committed)
+    given_up = [
+        f"given up by consent: {display(path)}"
+        for fact in committed.facts
+        if isinstance(fact, ReapingPlanned) and fact.consent is not None
+        for path in fact.consent.paths
+    ]
+    return ended(committed, None, *given_up)
 
 
 async def resnapshot(yard: Yard, row: Record, request: Request) -> Done:

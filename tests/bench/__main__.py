@@ -1,26 +1,26 @@
 """Times Laneyard side by side with plain git, bare SQLite and a Python that does nothing, in one run.
 
 Every ratio is the median over the rounds of those within one pair; both of a pair run right after each other.
+The journal is measured in the scratch directory and, as only a disk makes a commit durable, in the checkout.
 On a tmpfs an fsync and an unlink cost next to nothing; `--dir` on a disk shows what they cost there. With
-10,000 files and 5 rounds, the default, it takes about a minute and a half and half a gigabyte; with 100,000
+10,000 files and 5 rounds, the default, it takes about two minutes and half a gigabyte; with 100,000
 files about ten minutes and three gigabytes.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import trio
 
-from tests.bench import rounds, table
+from tests.bench import log, rounds, table
 from tests.bench.scene import Scene, build
 
 MEMORY = Path("/dev/shm")
+MANY, FEW = 128, 16  # lanes whose lives are written to the log: in the scratch directory, on the disk
 STARTS = 4  # of a whole process in each round: it is short, and its time scatters
 
 
@@ -36,7 +36,9 @@ def main() -> int:
         tell("starts")
         rows.append(table.of_start(rounds.started(environment, STARTS * options.rounds)))
         tell("the log")
-        rows += table.of_log(logged(scratch))
+        rows += table.of_journal("scratch", log.journalled(scratch, MANY, options.rounds))
+        rows += table.of_journal("the checkout", on_disk(options.rounds))
+        rows += table.of_folding(log.folded(options.rounds))
     sys.stdout.write((table.encoded(rows) if options.json else table.drawn(rows)) + "\n")
     return 0
 
@@ -56,14 +58,10 @@ def tell(what: str) -> None:
     sys.stderr.write(f"bench: {what}\n")
 
 
-def logged(directory: str) -> dict[str, float]:
-    """Returns what the journal's own benchmark measures."""
-    script = rounds.ROOT / "scripts/bench_log.py"
-    ran = subprocess.run(
-        [sys.executable, script, "--json", "--dir", directory], check=True, capture_output=True
-    )
-    found: dict[str, float] = json.loads(ran.stdout)
-    return found
+def on_disk(times: int) -> dict[int, list[log.Pair]]:
+    """Returns the journal's pairs where the checkout is: only a disk makes a commit cost what it costs."""
+    with tempfile.TemporaryDirectory(dir=rounds.ROOT / ".venv") as scratch:
+        return log.journalled(scratch, FEW, times)
 
 
 sys.exit(main())

@@ -29,7 +29,10 @@ START_GOAL = 4.0  # times a Python that does nothing
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison; `theirs` is git's, bare SQLite's or Python's, `ratio` the median over the pairs."""
+    """One comparison; `theirs` is git's, bare SQLite's or Python's, `ratio` the median over the pairs.
+
+    `least` and `most` are of the ratio, or of `ours` where nothing is compared.
+    """
 
     what: str
     unit: str
@@ -43,17 +46,23 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_pairs(what: str, pairs: list[Pair], goal: float | None) -> Row:
+    """Returns the row of pairs of seconds; at most the goal is good."""
+    row = _compared(what, "ms", 1e3, pairs)
+    if goal is None:
+        return row
+    return msgspec.structs.replace(row, goal=f"<= {goal:g}", met=(row.ratio or 0) <= goal)
+
+
+def _compared(what: str, unit: str, scale: float, pairs: list[Pair]) -> Row:
     ratios = [ours / theirs for ours, theirs in pairs]
     return Row(
         what=what,
-        unit="ms",
-        ours=median(ours for ours, _ in pairs) * 1e3,
-        theirs=median(theirs for _, theirs in pairs) * 1e3,
+        unit=unit,
+        ours=median(ours for ours, _ in pairs) * scale,
+        theirs=median(theirs for _, theirs in pairs) * scale,
         ratio=median(ratios),
         least=min(ratios),
         most=max(ratios),
-        goal="" if goal is None else f"<= {goal:g}",
-        met=None if goal is None else median(ratios) <= goal,
     )
 
 
@@ -68,35 +77,32 @@ def of_start(pairs: list[Pair]) -> Row:
     return of_pairs("laneyard --help / python -c pass", pairs, START_GOAL)
 
 
-def of_log(found: dict[str, float]) -> list[Row]:
-    """Returns the rows of the journal's own benchmark."""
+def of_journal(where: str, pairs: dict[int, list[Pair]]) -> list[Row]:
+    """Returns a row for each number of waiting commands, from pairs of events a second; more is better."""
+    return [_journal(where, waiting, each) for waiting, each in pairs.items()]
+
+
+def _journal(where: str, waiting: int, pairs: list[Pair]) -> Row:
+    row = _compared(f"journal in {where}, {waiting} waiting / bare SQLite inserts", "events/s", 1, pairs)
+    if waiting != 16:
+        return row
+    return msgspec.structs.replace(row, goal=f">= {JOURNAL_GOAL:g}", met=(row.ratio or 0) >= JOURNAL_GOAL)
+
+
+def of_folding(spent: dict[str, list[float]]) -> list[Row]:
+    """Returns a row for each thing that a log is folded into, from the microseconds that an event takes."""
     return [
-        *(_journal(waiting, found) for waiting in (1, 16, 64)),
-        *(_folding(name, found[f"fold_{name}_us"]) for name in ("lanes", "tables")),
+        Row(
+            what=f"folding an event into {name}",
+            unit="us",
+            ours=median(each),
+            least=min(each),
+            most=max(each),
+            goal=f"< {FOLD_GOAL:g} us",
+            met=median(each) < FOLD_GOAL,
+        )
+        for name, each in spent.items()
     ]
-
-
-def _journal(waiting: int, found: dict[str, float]) -> Row:
-    ratio = found[f"journal_{waiting}_ratio"]
-    return Row(
-        what=f"journal, {waiting} waiting / bare SQLite inserts",
-        unit="events/s",
-        ours=found[f"journal_{waiting}"],
-        theirs=found["bare"],
-        ratio=ratio,
-        goal=f">= {JOURNAL_GOAL:g}" if waiting == 16 else "",
-        met=ratio >= JOURNAL_GOAL if waiting == 16 else None,
-    )
-
-
-def _folding(name: str, spent: float) -> Row:
-    return Row(
-        what=f"folding an event into {name}",
-        unit="us",
-        ours=spent,
-        goal=f"< {FOLD_GOAL:g} us",
-        met=spent < FOLD_GOAL,
-    )
 
 
 def drawn(rows: list[Row]) -> str:

@@ -95,7 +95,15 @@ def test_a_branch_that_is_checked_out_elsewhere_is_refused(desk: Desk, laneyard:
     refused(desk, laneyard, "branch_in_use", "create", "x", "--branch", "main")
     desk.git("worktree", "add", "-q", "-b", "theirs", desk.home / "theirs")
     details = refused(desk, laneyard, "branch_in_use", "create", "x", "--branch", "theirs")
-    assert details["branch"] == "theirs"
+    assert details == {"branch": "theirs", "holder": f"the worktree {desk.home / 'theirs'}"}
+
+
+def test_a_branch_that_a_lane_has_is_refused_by_the_lanes_name(desk: Desk, laneyard: Laneyard) -> None:
+    laneyard("create", "Fix login", "--branch", "topic")
+    details = refused(desk, laneyard, "branch_in_use", "create", "x", "--branch", "topic")
+    assert details["holder"] == f"lane fix-login, the worktree {desk.tree('fix-login')}"
+    details = refused(desk, laneyard, "branch_in_use", "create", "x", "--branch", "main")
+    assert details["holder"] == f"the main checkout {desk.root}"
 
 
 def test_a_branch_that_is_being_rebased_elsewhere_is_refused(desk: Desk, laneyard: Laneyard) -> None:
@@ -124,12 +132,26 @@ def test_branches_that_git_cannot_keep_side_by_side_are_refused(
     assert details == {"branch": wanted, "other": existing}
 
 
-@pytest.mark.slow
-def test_a_directory_in_the_way_moves_the_lane_to_the_next_name(desk: Desk, laneyard: Laneyard) -> None:
+def test_what_is_no_lanes_in_the_lanes_place_is_refused(desk: Desk, laneyard: Laneyard) -> None:
     desk.tree("fix").mkdir(parents=True)
-    assert laneyard("create", "fix", "--branch", "mine").out == f"{desk.tree('fix-2')}\n"
-    assert laneyard("create", "fix").out == f"{desk.tree('fix-3')}\n"
+    for more in ([], ["--branch", "mine"]):
+        assert refused(desk, laneyard, "path_in_use", "create", "fix", *more) == {
+            "path": str(desk.tree("fix"))
+        }
+    message = str(laneyard("create", "fix").err)
+    assert "Move what is there out of the way, or choose another name." in message
     assert list(desk.tree("fix").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_name_that_another_lane_has_is_numbered_around_what_is_in_the_way(
+    desk: Desk, laneyard: Laneyard
+) -> None:
+    laneyard("create", "fix")
+    desk.tree("fix-2").mkdir()
+    assert laneyard("create", "fix").out == f"{desk.tree('fix-3')}\n"
+    laneyard("remove", "fix")
+    assert laneyard("create", "fix").out == f"{desk.tree('fix-4')}\n"
 
 
 def test_a_file_where_the_managed_root_belongs_is_refused(desk: Desk, laneyard: Laneyard) -> None:
@@ -157,6 +179,15 @@ def test_outside_of_a_repository_nothing_is_made(desk: Desk, laneyard: Laneyard)
         details = refused(desk, laneyard, "not_a_repository", "-C", place, "create", "x")
         assert str(place) in str(details["path"])
     assert list(elsewhere.iterdir()) == []
+    assert not desk.state.exists()
+
+
+@pytest.mark.parametrize("command", ["snapshot", "remove", "restore", "reap", "review"])
+def test_where_nothing_is_recorded_a_refusal_makes_no_state_directory(
+    desk: Desk, laneyard: Laneyard, command: str
+) -> None:
+    refused(desk, laneyard, "no_such_lane", command, "nobody")
+    assert not desk.state.exists()
 
 
 def test_a_repository_without_a_commit_has_nothing_to_start_from(desk: Desk, laneyard: Laneyard) -> None:

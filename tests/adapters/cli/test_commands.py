@@ -5,18 +5,25 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from adapters.cli import changing
+from adapters.cli import changing, showing
 from adapters.cli.parser import build_parser
 from adapters.config import load
+from adapters.store.reader import Record
 from adapters.yard.create import BranchConflicts
+from domain.lane import fold, pending
+from domain.states import Reaping, Returning, Undoing
+from tests.domain.lives import LIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
+    from domain.events import Fact
     from tests.adapters.cli.conftest import Desk, Ran
 
     Laneyard = Callable[..., Ran]
@@ -52,6 +59,28 @@ def test_create_starts_from_a_base_or_from_another_lane(desk: Desk, laneyard: La
     assert (child["parent"], child["base_ref"]) == (parent, "refs/heads/old")
     assert child["branch"] == "refs/heads/topic/x"
     assert "parent     old" in laneyard("show", "child").out
+
+
+def test_the_base_is_what_git_means_by_its_name(desk: Desk, laneyard: Laneyard) -> None:
+    desk.git("branch", "v1")
+    desk.git("commit", "-q", "--allow-empty", "-m", "second")
+    desk.git("tag", "-m", "first version", "v1")
+    desk.git("update-ref", "refs/remotes/origin/v2", "HEAD~1")
+    desk.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/v2")
+    given = {
+        "v1": "refs/tags/v1",
+        "heads/v1": "refs/heads/v1",
+        "refs/heads/v1": "refs/heads/v1",
+        "main": "refs/heads/main",
+        "origin/v2": "refs/remotes/origin/v2",
+        "origin": "refs/remotes/origin/HEAD",
+        "HEAD": "HEAD",
+    }
+    for number, (base, full) in enumerate(given.items()):
+        made = laneyard("--json", "create", f"lane {number}", "--base", base).json
+        commit = desk.git("rev-parse", f"{base}^{{commit}}").strip()
+        assert (made["base_ref"], made["base_commit"]) == (full, commit)
+        assert desk.git("rev-parse", f"{full}^{{commit}}").strip() == commit
 
 
 def test_a_lane_is_found_by_slug_id_prefix_and_a_path_inside(desk: Desk, laneyard: Laneyard) -> None:
@@ -172,6 +201,73 @@ def test_the_list_is_a_table_in_the_order_of_the_creations(desk: Desk, laneyard:
     ]
 
 
+def test_the_list_shows_what_a_lane_is_on_now_and_marks_what_has_changed(
+    desk: Desk, laneyard: Laneyard
+) -> None:
+    for name in ("one", "two", "three"):
+        laneyard("create", name)
+    desk.git("switch", "-q", "-c", "other", cwd=desk.tree("one"))
+    desk.git("commit", "-q", "--allow-empty", "-m", "more", cwd=desk.tree("two"))
+    desk.git("checkout", "-q", "--detach", cwd=desk.tree("three"))
+    head, tip = (desk.git("rev-parse", name)[:12] for name in ("main", "two"))
+    lines = laneyard("list").out.splitlines()
+    assert [line.split()[2:4] for line in lines[1:-1]] == [
+        *(["main", head], ["other*", head], ["two", f"{tip}*"], ["(detached)*", head]),
+    ]
+    assert lines[-1].startswith("* as it is now")
+    laneyard("remove", "two")
+    assert laneyard("list").out.splitlines()[3].split()[:4] == ["two", "quarantined", "two", tip]
+
+
+def test_a_lane_whose_folder_is_gone_is_not_offered_for_removal(desk: Desk, laneyard: Laneyard) -> None:
+    laneyard("create", "fix")
+    desk.tree("fix").rename(desk.home / "elsewhere")
+    assert laneyard("show", "fix").out.endswith(
+        f"next\n  put its folder back: nothing is at {desk.tree('fix')}\n"
+    )
+    message = laneyard("--json", "remove", "fix").error["message"]
+    assert message.count("the worktree has no .git file") == 1
+    (desk.home / "elsewhere").rename(desk.tree("fix"))
+    assert laneyard("show", "fix").out.endswith("next\n  laneyard remove fix\n")
+    (desk.tree("fix") / ".git").unlink()
+    assert laneyard("show", "fix").out.endswith("next\n  mend what is unknown, then laneyard remove fix\n")
+
+
+@pytest.fixture
+def stubborn(desk: Desk, laneyard: Laneyard) -> Iterator[Path]:
+    """A file of a lane in quarantine that cannot be deleted."""
+    laneyard("create", "fix")
+    laneyard("remove", "fix")
+    file = next((desk.root / ".laneyard/quarantine").iterdir()) / "file"
+    if subprocess.run(["chattr", "+i", file], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file can be made immutable here")
+    yield file
+    subprocess.run(["chattr", "-f", "-i", file], check=False)
+
+
+def test_a_deletion_that_gave_up_is_tried_again_by_the_sweep(
+    desk: Desk, laneyard: Laneyard, stubborn: Path
+) -> None:
+    ran = laneyard("--json", "reap", "fix")
+    assert (ran.code, ran.out, ran.error["code"]) == (3, "", "residual")
+    assert ran.error["message"].endswith("What is left is tried again by 'laneyard sweep --apply'.")
+    assert laneyard("show", "fix").out.endswith("next\n  laneyard sweep --apply\n")
+    assert laneyard("sweep", "--apply").code == 3
+    subprocess.run(["chattr", "-i", stubborn], check=True)
+    assert laneyard("sweep", "--apply").out == "fix is reaped\n"
+
+
+@pytest.mark.parametrize("facts", LIVES.values(), ids=LIVES)
+def test_the_next_step_is_one_that_the_lane_admits(facts: tuple[Fact, ...]) -> None:
+    for length in range(1, len(facts) + 1):
+        lane, row = fold(facts[:length]), Record(slug="fix", owed=None)
+        if pending(lane) is None and isinstance(lane, Undoing | Returning | Reaping):
+            assert showing.next_step(lane, row, {}) == "laneyard sweep --apply"
+        elif pending(lane) is not None:
+            told = showing.next_step(lane, row | {"owed": "Move"}, {})
+            assert told == "the next command finishes what was begun"
+
+
 def test_the_sweep_is_a_dry_run_until_it_is_applied(desk: Desk, laneyard: Laneyard) -> None:
     laneyard("create", "fix")
     assert laneyard("sweep").out.startswith("nothing to sweep")
@@ -284,3 +380,27 @@ def test_the_state_directory_is_chosen_by_option_variable_and_standard_in_this_o
     assert load(None, values).state_dir == b"/l"
     assert load(None, {"HOME": "/h", "XDG_STATE_HOME": "/x"}).state_dir == b"/x/laneyard"
     assert load(None, {"HOME": "/h"}).state_dir == b"/h/.local/state/laneyard"
+
+
+def test_a_reaping_that_is_refused_after_the_removal_says_that_the_lane_has_moved(
+    desk: Desk, laneyard: Laneyard
+) -> None:
+    laneyard("create", "fix")
+    lane = desk.root / ".laneyard" / "worktrees" / "fix"
+    (lane / "pipe").parent.mkdir(exist_ok=True)
+    os.mkfifo(lane / "pipe")
+    ran = laneyard("--json", "remove", "fix", "--reap")
+    assert (ran.code, ran.error["code"]) == (3, "cannot_hold")
+    assert "is in quarantine, but was not reaped" in ran.error["message"]
+    assert laneyard("restore", "fix").code == 0
+    assert (lane / "pipe").is_fifo()
+
+
+def test_what_a_consent_gave_up_is_named_when_it_is_gone(desk: Desk, laneyard: Laneyard) -> None:
+    laneyard("create", "fix")
+    exclude = desk.root / ".git" / "info" / "exclude"
+    exclude.write_text(exclude.read_text() + "*.log\n")
+    (desk.root / ".laneyard" / "worktrees" / "fix" / "k.log").write_text("gone\n")
+    ran = laneyard("remove", "fix", "--force", "--reap")
+    assert ran.code == 0
+    assert "given up by consent: k.log" in ran.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from adapters.cli import shapes
+from adapters.cli import glance, shapes
 from adapters.cli.parser import build_parser
 from adapters.config import Configuration, RepositoryConfiguration
 from tests.adapters.cli.conftest import PROGRAM, ROOT, Desk
@@ -81,6 +82,11 @@ def test_the_page_has_the_fields_of_a_lane_in_their_order() -> None:
     assert fields == [*shapes.PLAIN, "path", *shapes.LATER]
 
 
+def test_the_page_has_the_observations_of_the_list() -> None:
+    found = re.findall(r"`([a-z]+_now|present)`", sections()["list"])
+    assert found == [glance.PRESENT, glance.BRANCH, glance.HEAD]
+
+
 def test_the_page_has_the_observations_of_show() -> None:
     assert re.findall(r"`([a-z]+)_now`", sections()["show"]) == list(shapes.OBSERVED)
 
@@ -117,6 +123,44 @@ def test_the_page_of_errors_is_fresh() -> None:
         [sys.executable, ROOT / "scripts/errors", "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+CHAPTERS = ("creation", "removal", "restore", "reaping", "snapshots", "demolition")
+SOURCES = (
+    *(ROOT / f"domain/{name}.py" for name in CHAPTERS),
+    *(ROOT / "adapters/performer").glob("*.py"),
+    *(ROOT / f"adapters/yard/{name}.py" for name in ("putting_away", "ending")),
+)
+
+
+def told_codes() -> set[str]:
+    """Returns every code and cause that the source says of what was done, or not done, to the world."""
+    nodes = (node for file in SOURCES for node in ast.walk(ast.parse(file.read_bytes())))
+    said = (each.value for node in nodes for each in codes_in(node) if isinstance(each, ast.Constant))
+    return {str(each) for each in said if re.fullmatch("[a-z]+(_[a-z]+)*", str(each))}
+
+
+def codes_in(node: ast.AST) -> list[ast.expr | None]:
+    """Returns where a code stands: a field, the first of a pair, a table's value, or what is returned."""
+    match node:
+        case ast.keyword(arg="code" | "cause", value=code):
+            return [code]
+        case ast.Tuple(elts=[code, _]):
+            return [code]
+        case ast.Dict(values=codes):
+            return [*codes]
+        case ast.Return(value=ast.IfExp(body=code)) | ast.Return(value=code):
+            return [code]
+        case ast.Call(func=ast.Name(id="SnapshotNotMade"), args=[code, *_]):
+            return [code]
+        case _:
+            return []
+
+
+def test_the_page_has_every_code_of_what_was_not_done_and_no_other() -> None:
+    page = (ROOT / "docs/errors.md").read_text(encoding="utf-8").partition("## How far a change has come")[2]
+    cells = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    assert {code for cell in cells for code in re.findall("`([a-z_]+)`", cell)} == told_codes()
 
 
 def tour() -> list[tuple[str, str]]:

@@ -40,10 +40,41 @@ def test_the_list_is_an_array_of_lanes_with_what_was_observed(desk: Desk, laneya
     laneyard("create", "fix")
     lanes = laneyard("--json", "list").json
     assert [each["slug"] for each in lanes] == ["primary", "fix"]
-    assert all(list(each) == [*LANE, "present"] for each in lanes)
+    assert all(list(each) == [*LANE, "present", "branch_now", "head_now"] for each in lanes)
     assert [each["kind"] for each in lanes] == ["primary", "managed"]
     assert [list(each["present"]) for each in lanes] == [["value", "at"]] * 2
     assert [each["present"]["value"] for each in lanes] == [True, True]
+    assert [each["branch_now"]["value"] for each in lanes] == ["refs/heads/main", "refs/heads/fix"]
+    assert [each["head_now"]["value"] for each in lanes] == [each["head"] for each in lanes]
+
+
+def test_the_list_sees_what_the_log_cannot_know(desk: Desk, laneyard: Laneyard) -> None:
+    laneyard("create", "fix")
+    desk.git("switch", "-q", "-c", "other", cwd=desk.tree("fix"))
+    desk.git("commit", "-q", "--allow-empty", "-m", "more", cwd=desk.tree("fix"))
+    desk.git("pack-refs", "--all")
+    lane = laneyard("--json", "list").json[1]
+    assert (lane["branch"], lane["branch_now"]["value"]) == ("refs/heads/fix", "refs/heads/other")
+    assert lane["head"] == desk.git("rev-parse", "main").strip()
+    assert lane["head_now"]["value"] == desk.git("rev-parse", "other").strip()
+    desk.git("checkout", "-q", "--detach", "main", cwd=desk.tree("fix"))
+    lane = laneyard("--json", "list").json[1]
+    assert (lane["branch_now"]["value"], lane["head_now"]["value"]) == (None, lane["head"])
+
+
+def test_the_list_says_why_it_does_not_know(desk: Desk, laneyard: Laneyard) -> None:
+    laneyard("create", "fix")
+    laneyard("create", "gone")
+    (desk.root / ".git/reftable").mkdir()
+    desk.tree("gone").rename(desk.home / "gone")
+    _, fix, gone = laneyard("--json", "list").json
+    assert "reftable" in fix["branch_now"]["unknown"]
+    assert (gone["present"]["value"], list(gone["head_now"])) == (False, ["unknown"])
+    (desk.root / ".git/reftable").rmdir()
+    (desk.tree("fix") / ".git").write_text(f"gitdir: {desk.root}/.git/worktrees/gone\n")
+    fix = laneyard("--json", "list").json[1]
+    assert "the registration names another worktree" in fix["branch_now"]["unknown"]
+    assert fix["branch_now"] == fix["head_now"]
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 
 from adapters.processes import holder
 from tests.adapters.cli.conftest import Desk, Ran
-from tests.adapters.cli.volumes import fill, read_only, volume
+from tests.adapters.volumes import fill, read_only, volume
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,26 +123,63 @@ def test_a_store_that_needs_a_newer_reader_is_not_touched(desk: Desk, laneyard: 
     rewrite(desk, "UPDATE store SET v = '99' WHERE k = 'min_reader'")
     before = desk.git("for-each-ref")
     for command in (["list"], ["create", "other"], ["verify"], ["log"], ["rebuild"]):
-        assert "Update Laneyard" in unusable(laneyard("--json", *command), "journal_too_new")
+        assert unusable(laneyard("--json", *command), "journal_too_new").count("Update Laneyard.") == 1
     assert desk.git("for-each-ref") == before
 
 
+READING = (["list"], ["show", "fix"], ["log"], ["diff", "0", "6"], ["list", "--at", "5"])
+
+
+@pytest.mark.parametrize("tag", ["lane.teleported@1", "lane.created@9"])
 def test_an_event_of_a_newer_program_is_named_and_nothing_goes_past_it(
-    desk: Desk, laneyard: Laneyard
+    desk: Desk, laneyard: Laneyard, tag: str
 ) -> None:
     laneyard("create", "fix")
     rewrite(
         desk,
         "INSERT INTO event(stream, version, type, state, hash) "
-        "VALUES ('lane-x', 1, 'lane.teleported@1', x'7b7d', zeroblob(32))",
+        f"VALUES ('lane-x', 1, '{tag}', x'7b7d', zeroblob(32))",
     )
     before = desk.git("for-each-ref")
-    for command in (["create", "other"], ["log"], ["remove", "fix"], ["rebuild"], ["diff", "0", "6"]):
-        ran = laneyard("--json", *command)
-        assert (ran.code, ran.error["code"]) == (4, "journal_too_new")
-        assert "lane.teleported@1" in ran.error["message"]
+    for command in (*READING, ["create", "other"], ["remove", "fix"], ["rebuild"]):
+        message = unusable(laneyard("--json", *command), "journal_too_new")
+        assert tag in message
+        assert message.casefold().count("update laneyard") == 1
     assert desk.git("for-each-ref") == before
     assert laneyard("verify").code == 4
+    doctor = laneyard("--json", "doctor")
+    assert doctor.code == 3
+    [wrong] = [each for each in doctor.json if not each["ok"]]
+    assert wrong["check"] == "log"
+    assert tag in wrong["message"]
+
+
+def test_a_directory_in_the_place_of_the_log_is_told(desk: Desk, laneyard: Laneyard) -> None:
+    store = desk.state / "journal.db"
+    store.mkdir(parents=True)
+    for command in (["list"], ["create", "fix"], ["verify"]):
+        message = unusable(laneyard("--json", *command), "journal_corrupt")
+        assert message == f"The log cannot be used: {store} is a directory. Restore a copy of the log."
+    assert list(store.iterdir()) == []
+
+
+def test_an_empty_log_is_none_yet(desk: Desk, laneyard: Laneyard) -> None:
+    desk.state.mkdir(mode=0o700)
+    store = desk.state / "journal.db"
+    store.touch()
+    for command in (["verify"], ["log", "--follow"]):
+        message = unusable(laneyard("--json", *command), "no_store")
+        assert message == f"There is no log yet at {store}. Nothing has been recorded here so far."
+    assert laneyard("list").out.startswith("no lanes")
+    assert laneyard("create", "fix").code == 0
+
+
+def test_a_state_directory_that_cannot_be_is_named_whole(desk: Desk, laneyard: Laneyard) -> None:
+    for place in ("/proc/laneyard", "/proc/laneyard/state", str(desk.root / "file" / "state")):
+        ran = laneyard("--state-dir", place, "create", "fix")
+        assert (ran.code, ran.out) == (4, "")
+        assert ran.err.startswith(f"laneyard: {os.path.commonpath([place, '/proc/laneyard'])}")
+        assert "--state-dir" in ran.err
 
 
 def test_a_table_that_was_tampered_with_is_found_and_made_anew(desk: Desk, laneyard: Laneyard) -> None:
@@ -289,7 +326,8 @@ def test_a_state_directory_that_cannot_be_made_is_told(
 ) -> None:
     use(desk, monkeypatch, small / "state")
     with read_only(small):
-        unusable(laneyard("--json", "create", "fix"), "read_only")
+        message = unusable(laneyard("--json", "create", "fix"), "read_only")
+        assert message.startswith(f"{small / 'state'}: Read-only file system. Make")
         assert laneyard("--json", "list").json == []
     assert desk.git("worktree", "list").count("\n") == 1
 
@@ -380,6 +418,7 @@ def test_a_full_disk_under_the_repository_undoes_the_creation_and_lets_remove(
     before = there.traces()
     ran = laneyard("-C", there.root, "--json", "create", "other")
     assert (ran.code, ran.out, ran.error["code"]) == (1, "", "disk_full"), ran.err
+    assert ran.error["message"].startswith("The disk is full; free some space and try again. Everything was")
     assert there.traces() == before
     assert laneyard("-C", there.root, "remove", "small").code == 0
     assert laneyard("-C", there.root, "restore", "small").code == 0
@@ -398,6 +437,8 @@ def test_a_repository_without_a_byte_of_room_loses_nothing(
     for command in (["create", "other"], ["remove", "fix"], ["snapshot", "fix"]):
         ran = laneyard("-C", there.root, "--json", *command)
         assert ran.code == 0 or (ran.code, ran.error["code"]) == (1, "disk_full")
+        assert ran.code == 0 or "ree some space and try again" in ran.error["message"]
+        assert ran.code == 0 or "git " not in ran.error["message"]
     ballast.unlink()
     assert laneyard("verify").code == 0
     after = there.traces()

@@ -1,7 +1,7 @@
 """Thousands of round trips by hand: `python -m tests.adapters.snapshots.fuzz EXAMPLES [SEED]`.
 
-Runs in the checkout, with its environment. Another seed tries other scenes; a failing one is shrunk and printed
-as the value that `make_round_trip` takes. Several may run at once.
+Runs in the checkout, with its environment. Another seed tries other scenes; a failing one is shrunk and
+printed as the value that `make_round_trip` takes. Several may run at once.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""One round trip of one scene: into quarantine, deleted, rebuilt; and the look that compares without our code."""
+"""One round trip of one scene: into quarantine, deleted, rebuilt; and a look that is not by our code."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.yard.putting_away import SnapshotNotMade
-from domain.errors import Refusal, UnknownIgnored
+from domain.errors import EvidenceUnavailable, Refusal, UnknownIgnored
 from domain.states import Active, Quarantined, Reaped
 from tests.adapters.snapshots.scenes import Lane, commit
 from tests.sagas.scenarios import place_of
@@ -45,10 +45,8 @@ async def make_round_trip(scene: Scene) -> str:
 
 async def _there_and_back(opened: Open, place: bytes) -> str:
     before, untouched = look(opened.world, place), stamps(opened.world, place)
-    try:
+    with suppress(Refusal):  # the removal is refused for the same reason
         await opened.snapshot()
-    except Refusal as refusal:
-        assert refusal.code
     assert stamps(opened.world, place) == untouched
     lost = await _put_away(opened, place)
     if lost is None:
@@ -76,11 +74,13 @@ async def _put_away(opened: Open, place: bytes) -> frozenset[bytes] | None:
         done = await opened.remove(mode="force")
         assert isinstance(done.lane, Quarantined), done.problem
         return ignored
-    except SnapshotNotMade as refusal:
-        assert refusal.code == "cannot_hold", refusal
+    except EvidenceUnavailable:
+        # Git cannot tell: it gives up on a submodule that has become a link, for instance.
+        assert opened.world.git(place, "status", check=False) == b""
         return None
     except Refusal as refusal:
-        assert refusal.code in EXPECTED, refusal
+        if refusal.code != "cannot_hold":
+            raise
         return None
     assert isinstance(done.lane, Quarantined), done.problem
     return frozenset()
@@ -88,7 +88,7 @@ async def _put_away(opened: Open, place: bytes) -> frozenset[bytes] | None:
 
 def look(world: World, place: bytes) -> tuple[dict[bytes, Entry], bytes, bytes, bytes, bytes]:
     """Returns every entry of the tree, what git says of it and of its index, its HEAD and HEAD's log."""
-    status = world.git(place, "status", "--porcelain=v2", "-z", "--branch")
+    status = world.git(place, "status", "--porcelain=v2", "-z", "--branch", check=False)
     staged = world.git(place, "ls-files", "--stage", "-z")
     admin = admin_of(world, place)
     return walk(place), status, staged, read(admin + b"/HEAD"), read(admin + b"/logs/HEAD")
@@ -127,6 +127,3 @@ def read(path: bytes) -> bytes:
     """Returns a file."""
     with open(path, "rb") as file:
         return file.read()
-
-
-EXPECTED = {"cannot_hold"}  # for what a scene can hold: anything else would be a fault

@@ -148,7 +148,8 @@ def swap(lane: Lane, change: Change) -> None:
 
 def empty(lane: Lane, change: Change) -> None:
     """Takes every file out of a directory, and leaves the directories."""
-    for directory, _, files in os.walk(lane.target(change)):
+    top = lane.target(change)
+    for directory, _, files in os.walk(top) if not os.path.islink(top) else ():
         for name in files:
             os.unlink(os.path.join(directory, name))
 
@@ -214,7 +215,16 @@ ACTS: dict[str, Act] = {
 # Names that git or a file system could take for something else, and one as long as can be.
 NAMES = (b"a", b"b", b"c", b"A", b"d e", b"n\nl", b"\xff\xfe", b"-x", b".hid", b'"q"\\', b"%41", b"x" * 255)
 TARGETS = (b"a", b"../b", b"nowhere", b".", b"/nowhere/at all", b"..", b"c/", b"\xff\n")
-CONTENTS = (b"", b"x\n", b"x", b"\0binary\xff", b"one\r\ntwo\r\n", b"mixed\r\nlines\n", b"$Id$\n", b"x" * 70_000)
+CONTENTS = (
+    b"",
+    b"x\n",
+    b"x",
+    b"\0binary\xff",
+    b"one\r\ntwo\r\n",
+    b"mixed\r\nlines\n",
+    b"$Id$\n",
+    b"x" * 70_000,
+)
 MODES = (0o644, 0o755, 0o600, 0o444, 0o664, 0o775, 0o700, 0o555, 0o000, 0o4755, 0o7777)
 ATTRIBUTES = (
     b"",

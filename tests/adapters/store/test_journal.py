@@ -28,7 +28,7 @@ from domain.events import Fact, SnapshotFailed
 from domain.states import Active, Nowhere, Opening, Reaped
 from projections import claims
 from tests.adapters.store.lives import ACTOR, entry, interleaved, life, noon, planned
-from tests.adapters.store.volumes import fill, make_read_only, volume
+from tests.adapters.volumes import fill, make_read_only, volume
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

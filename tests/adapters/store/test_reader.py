@@ -23,7 +23,7 @@ from domain.lane import fold
 from domain.states import Nowhere, Reaped
 from projections.catalogue import IMMEDIATE, TABLES
 from tests.adapters.store.lives import ACTOR, NOON, REPOSITORY, entry, interleaved, life, noon
-from tests.adapters.store.volumes import make_read_only, volume
+from tests.adapters.volumes import make_read_only, volume
 
 if TYPE_CHECKING:
     from projections.table import Row

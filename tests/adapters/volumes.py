@@ -20,8 +20,9 @@ def volume(path: Path, megabytes: int = 4) -> Iterator[Path]:
     if os.geteuid() != 0:
         pytest.skip("only root may mount a file system")
     path.mkdir()
-    if not mount("-t", "tmpfs", "-o", f"size={megabytes}m", "laneyard-test", path):
-        pytest.skip("nothing can be mounted here")
+    done = mount("-t", "tmpfs", "-o", f"size={megabytes}m", "laneyard-test", path)
+    if done.returncode != 0:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
     try:
         yield path
     finally:
@@ -31,11 +32,17 @@ def volume(path: Path, megabytes: int = 4) -> Iterator[Path]:
 @contextmanager
 def read_only(path: Path) -> Iterator[None]:
     """Makes a volume read-only for a while."""
-    assert mount("-o", "remount,ro", path)
+    make_read_only(path)
     try:
         yield
     finally:
-        assert mount("-o", "remount,rw", path)
+        done = mount("-o", "remount,rw", path)
+        assert done.returncode == 0, done.stderr
+
+
+def make_read_only(path: Path) -> None:
+    done = mount("-o", "remount,ro", path)
+    assert done.returncode == 0, done.stderr
 
 
 def fill(path: Path, leave: int = 0) -> Path:
@@ -56,5 +63,5 @@ def _is_written(descriptor: int, data: bytes) -> bool:
         return False
 
 
-def mount(*arguments: str | Path) -> bool:
-    return subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode == 0
+def mount(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)

@@ -1,0 +1,154 @@
+"""Every entry of a tree is as committed, held, omitted or in the way; none is overlooked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from typing import TYPE_CHECKING
+
+from adapters.snapshots.survey import current_umask, take_fingerprint
+from domain.evidence import Obstacle
+from domain.paths import unpack
+from tests.sagas.trees import write
+
+if TYPE_CHECKING:
+    import pytest
+
+    from adapters.snapshots.survey import Survey
+    from tests.adapters.snapshots.lanes import Lane
+
+
+def held(survey: Survey) -> dict[bytes, str]:
+    return {unpack(each.path): each.kind for each in survey.held}
+
+
+async def test_a_fresh_checkout_holds_nothing(lane: Lane) -> None:
+    seen = await lane.survey()
+    assert (seen.held, seen.omitted, seen.obstacles) == ((), (), ())
+
+
+async def test_what_differs_from_the_commit_is_held(lane: Lane) -> None:
+    lane.world.dirty(lane.path)
+    found = held(await lane.survey())
+    assert found.pop(b"gone") == "absent"
+    assert {path for path, kind in found.items() if kind == "link"} == {b"link", b"dangling"}
+    assert {path for path, kind in found.items() if kind == "directory"} == {b"empty", b"deep", b"deep/er"}
+    assert {b"file", b"both", b"staged", b"plain", b"new\nline", b"\xfe\xff", b"--force"} <= found.keys()
+    assert not {b"sub/inner", b"sub", b"tool", b"kept\xff", b"doomed"} & found.keys()
+
+
+async def test_an_edit_that_git_is_told_not_to_see_is_held(lane: Lane) -> None:
+    lane.git("update-index", "--assume-unchanged", "file")
+    lane.git("update-index", "--skip-worktree", "plain")
+    lane.write(b"file", b"hidden\n")
+    lane.write(b"plain", b"hidden\n")
+    assert held(await lane.survey()) == {b"file": "file", b"plain": "file"}
+
+
+async def test_permissions_alone_are_a_difference(lane: Lane) -> None:
+    os.chmod(lane.at(b"file"), 0o600)
+    os.chmod(lane.at(b"sub"), 0o700)
+    assert held(await lane.survey()) == {b"file": "file", b"sub": "directory"}
+
+
+async def test_an_emptied_directory_is_held_and_a_vanished_one_is_not(lane: Lane) -> None:
+    os.unlink(lane.at(b"sub/inner"))
+    assert held(await lane.survey()) == {b"sub": "directory", b"sub/inner": "absent"}
+    os.rmdir(lane.at(b"sub"))
+    assert held(await lane.survey()) == {b"sub/inner": "absent"}
+
+
+async def test_a_directory_in_a_files_place_is_held_with_all_that_is_in_it(lane: Lane) -> None:
+    os.unlink(lane.at(b"file"))
+    lane.write(b"file/inner", b"inner\n")
+    assert held(await lane.survey()) == {b"file": "directory", b"file/inner": "file"}
+
+
+async def test_a_file_in_a_directorys_place_is_held_and_what_was_in_it_is_absent(lane: Lane) -> None:
+    shutil.rmtree(lane.at(b"sub"))
+    lane.write(b"sub", b"a file\n")
+    assert held(await lane.survey()) == {b"sub": "file", b"sub/inner": "absent"}
+
+
+async def test_a_link_in_a_files_place_with_the_same_bytes_is_held(lane: Lane) -> None:
+    os.unlink(lane.at(b"file"))
+    os.symlink(b"one\n", lane.at(b"file"))
+    assert held(await lane.survey()) == {b"file": "link"}
+
+
+async def test_a_submodule_that_is_not_checked_out_is_as_committed(lane: Lane) -> None:
+    lane.git("update-index", "--add", "--cacheinfo", f"160000,{lane.head()},module")
+    lane.git("commit", "-q", "-m", "a submodule")
+    assert held(await lane.survey()) == {b"module": "absent"}
+    os.mkdir(lane.at(b"module"))
+    assert held(await lane.survey()) == {}
+    os.chmod(lane.at(b"module"), 0o700)
+    assert held(await lane.survey()) == {b"module": "directory"}
+
+
+async def test_what_is_omitted_is_named_and_not_read(lane: Lane) -> None:
+    lane.write(b"build/deep/output", b"output\n")
+    seen = await lane.survey((b"build",))
+    assert (seen.omitted, seen.held, seen.obstacles) == (("build",), (), ())
+
+
+async def test_a_committed_file_that_is_omitted_is_absent(lane: Lane) -> None:
+    lane.write(b"kept.log", b"log\n")
+    lane.git("add", "--force", "kept.log")
+    lane.git("commit", "-q", "-m", "a log")
+    lane.git("rm", "-q", "--cached", "kept.log")
+    seen = await lane.survey((b"kept.log",))
+    assert (seen.omitted, held(seen)) == (("kept.log",), {b"kept.log": "absent"})
+
+
+async def test_somebodys_repository_is_in_the_way_whatever_its_git_is(lane: Lane) -> None:
+    lane.write(b"nested/.git/HEAD", b"")
+    lane.write(b"linked/.git", b"gitdir: /nowhere\n")
+    os.mkdir(lane.at(b"odd"))
+    os.symlink(b"/nowhere", lane.at(b"odd/.git"))
+    seen = await lane.survey()
+    assert set(seen.obstacles) == {
+        Obstacle("nested-repository", name) for name in ("linked", "nested", "odd")
+    }
+    assert held(seen) == {}
+
+
+async def test_a_submodule_that_is_checked_out_is_in_the_way(lane: Lane) -> None:
+    lane.git("update-index", "--add", "--cacheinfo", f"160000,{lane.head()},module")
+    lane.git("commit", "-q", "-m", "a submodule")
+    lane.write(b"module/.git", b"gitdir: /nowhere\n")
+    assert (await lane.survey()).obstacles == (Obstacle("submodule", "module"),)
+
+
+async def test_what_is_no_file_is_in_the_way(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(lane.at(b"fifo"))
+    monkeypatch.chdir(os.fsdecode(lane.path))  # a socket's address is short
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("socket")
+        seen = await lane.survey()
+    assert seen.obstacles == (Obstacle("special-file", "fifo"), Obstacle("special-file", "socket"))
+
+
+async def test_content_and_fingerprint_tell_writes_apart(lane: Lane) -> None:
+    before = await lane.survey()
+    assert take_fingerprint(lane.path, ()) == before.fingerprint
+    lane.write(b"file", b"one\n")
+    after = await lane.survey()
+    assert after.content == before.content
+    assert after.fingerprint != before.fingerprint
+
+
+async def test_a_write_to_what_is_omitted_changes_no_fingerprint_of_the_rest(lane: Lane) -> None:
+    lane.write(b"build/output", b"output\n")
+    before = take_fingerprint(lane.path, ("build",))
+    write(lane.at(b"build/output"), b"other\n")
+    assert take_fingerprint(lane.path, ("build",)) == before
+
+
+def test_the_umask_is_read_without_being_changed() -> None:
+    mask = os.umask(0o27)
+    try:
+        assert current_umask() == 0o27
+    finally:
+        assert os.umask(mask) == 0o27
