@@ -33,8 +33,11 @@ async def explain(world: World, effect: Explain) -> Outcome:
         if os.path.lexists(root) and not effect.place.identity.same(identify(root)):
             reason = f"another directory is at {display(effect.place.path)}"
             return Unexplained(cause="identity_changed", reason=reason)
-        explanation = await _prepare(world, effect)
         partial = effect.basis.partial
+        if not os.path.lexists(root) and not (partial or explaining.agrees_to_all(effect.basis)):
+            reason = f"{display(effect.place.path)} is not there; if it was moved, move it back"
+            return Unexplained(cause="tree_missing", reason=reason)
+        explanation = await _prepare(world, effect)
         verdict = await explaining.explain(world.git, common, root, explanation, partial=partial)
     except SnapshotDamaged as error:
         return Unexplained(cause="snapshot_damaged", reason=str(error))
@@ -66,11 +69,20 @@ async def destroy(world: World, effect: Destroy) -> Outcome:
             await explaining.explain(world.git, common, root, explanation, partial=True)
         identity = effect.place.identity
         left = await trio.to_thread.run_sync(_demolish, root, identity, explanation)
+        await _require_quiet(world, effect)
     except (SnapshotDamaged, RegistrationChanged, IdentityChanged, MountInside) as error:
         return Unexplained(cause="changed_while_reaping", reason=str(error))
     except EXPECTED as error:
         return not_done("destroy", error)
     return _told(left)
+
+
+async def _require_quiet(world: World, effect: Destroy) -> None:
+    """Looks once more whether somebody used git in the tree while it went: that is still there."""
+    basis, admin = effect.basis, unpack(effect.place.admin)
+    if basis.snapshot is not None and not basis.partial and os.path.isdir(admin):
+        directory, common = world.snapshot_dir(basis.snapshot.id), unpack(effect.repository)
+        await explaining.require_same_registration(world.git, directory, common, admin, basis)
 
 
 def _demolish(root: bytes, identity: Identity, explanation: Explanation) -> Demolition:

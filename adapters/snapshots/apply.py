@@ -39,14 +39,15 @@ async def apply(git: Git, directory: bytes, effect: Apply) -> str:
     """
     common, root = unpack(effect.repository), unpack(effect.place.path)
     manifest = await verify(git, directory, common, effect.snapshot)
-    wanted = Expected(manifest, await tree_of(git, common, manifest.head)).wanted()
+    tree = await tree_of(git, common, manifest.head)
+    wanted = Expected(manifest, tree).wanted()
     require_consistent(wanted)
     present = await trio.to_thread.run_sync(_present, root, manifest.algorithm)
     await trio.to_thread.run_sync(_make_directories, root, wanted)
     await _fill(git, common, root, wanted, present)
     await trio.to_thread.run_sync(_set_modes, root, wanted)
     admin = unpack(effect.place.admin)
-    await trio.to_thread.run_sync(registration.put_back, directory, manifest, admin)
+    await trio.to_thread.run_sync(registration.put_back, directory, manifest, admin, tree)
     await _refresh(git, Location(admin, root))
     found = digest((await trio.to_thread.run_sync(_present, root, manifest.algorithm)).values())
     if found != manifest.content:

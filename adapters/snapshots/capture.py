@@ -10,7 +10,7 @@ import msgspec
 import trio
 
 from adapters.files.blob import blob_hash
-from adapters.files.durable import make_directories
+from adapters.files.durable import make_directories, read_file
 from adapters.files.errors import Unstable, words
 from adapters.git.door import Location
 from adapters.git.heads import read_head
@@ -88,7 +88,8 @@ async def _attempt(git: Git, common: bytes, directory: bytes, effect: Capture, h
         raise CannotCapture(f"a snapshot cannot hold {named}")
     kept = await trio.to_thread.run_sync(registration.keep, directory, unpack(effect.place.admin))
     index = _index(directory, kept, head.oid)
-    logs = (registration.kept(directory, kept, name) for name in ("logs/HEAD", "ORIG_HEAD"))
+    logs = [registration.kept(directory, kept, name) for name in ("logs/HEAD", "ORIG_HEAD")]
+    logs.append(await trio.to_thread.run_sync(_log_of, common, head.branch or effect.branch))
     reflog = await objects.only_in_reflog(git, common, b"\n".join(logs), head.oid)
     ref = REFS + effect.snapshot
     staged = objects.staged_changes(index, tree)
@@ -219,6 +220,14 @@ async def tree_of(git: Git, common: bytes, commit: str) -> dict[bytes, TreeEntry
     arguments = (b"ls-tree", b"-r", b"-z", b"--full-tree", b"--end-of-options", commit.encode())
     ran = await git.run(*arguments, repository=Location(common))
     return parse_ls_tree(ran.out)
+
+
+def _log_of(common: bytes, branch: str | None) -> bytes:
+    """Returns a branch's own log, which git deletes with the branch, and which may name commits alone."""
+    if branch is None:
+        return b""
+    path = os.path.join(common, b"logs", branch.encode())
+    return read_file(path, registration.LIMIT) if os.path.isfile(path) else b""
 
 
 def _index(directory: bytes, kept: tuple[Registered, ...], head: str) -> Index:

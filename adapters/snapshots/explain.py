@@ -25,8 +25,8 @@ from adapters.snapshots.manifest import (
     GITLINK,
     Expected,
     Manifest,
-    SnapshotDamaged,
     algorithm_of,
+    load,
 )
 from adapters.snapshots.restorable import require_restorable
 from adapters.snapshots.survey import current_umask
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapters.git.door import Git
+    from adapters.git.parse import TreeEntry
     from domain.states import Basis
 
 NAMED = 1_000  # unexplained paths that are named; the rest is counted
@@ -118,20 +119,20 @@ async def prepare(
         await _require_unchanged(git, snapshot_dir, common, admin, basis, manifest)
     else:
         manifest = _bare(basis)
+    if basis.partial:
+        await _require_only_ours(git, snapshot_dir, common, admin, basis, manifest, tree)
     blobs = sorted({each.oid for each in tree.values() if each.mode != GITLINK})
-    sizes = {oid: size for oid, kind, size in await objects.check(git, common, blobs) if kind == "blob"}
-    missing = [oid for oid in blobs if oid not in sizes]
-    if missing:
-        raise SnapshotDamaged(f"{len(missing)} blobs of {basis.commit} are missing, such as {missing[0]}")
+    sizes = await objects.require_whole(git, common, blobs)
     pointers = (b"gitdir: %s\n" % admin, b"gitdir: %s\n" % os.path.relpath(admin, root))
     begun = (b"",) if basis.partial else ()
     expected = Expected(manifest, tree)
-    if manifest.content and not (basis.partial or _agrees_to_all(basis)):
+    if manifest.content and not (basis.partial or agrees_to_all(basis)):
         await trio.to_thread.run_sync(require_restorable, expected, sizes)
     return Explanation(expected, basis, (*pointers, *begun))
 
 
-def _agrees_to_all(basis: Basis) -> bool:
+def agrees_to_all(basis: Basis) -> bool:
+    """Tells whether a person has consented to lose the whole tree."""
     return basis.consent is not None and "." in basis.consent.paths
 
 
@@ -151,6 +152,34 @@ async def _require_unchanged(
     why = await trio.to_thread.run_sync(change, snapshot_dir, manifest, admin, head, agreed)
     if why is not None:
         raise RegistrationChanged(why)
+
+
+async def _require_only_ours(
+    git: Git,
+    snapshot_dir: bytes | None,
+    common: bytes,
+    admin: bytes,
+    basis: Basis,
+    manifest: Manifest,
+    tree: dict[bytes, TreeEntry],
+) -> None:
+    """Raises RegistrationChanged if somebody has worked with git in what we were making and now undo."""
+    if agrees_to_all(basis) or not os.path.isdir(admin):
+        return
+    head = await head_of(git, common, admin)
+    if head.oid.strip("0") and head.oid != basis.commit:  # a killed git may not have come to write it
+        raise RegistrationChanged(f"HEAD is at {head.oid}, and was made at {basis.commit}")
+    why = await trio.to_thread.run_sync(registration.strange, snapshot_dir, manifest, admin, tree)
+    if why is not None:
+        raise RegistrationChanged(why)
+
+
+async def require_same_registration(
+    git: Git, snapshot_dir: bytes, common: bytes, admin: bytes, basis: Basis
+) -> None:
+    """Raises RegistrationChanged if somebody has worked with git in a tree until it was gone."""
+    manifest = await trio.to_thread.run_sync(load, snapshot_dir, None)
+    await _require_unchanged(git, snapshot_dir, common, admin, basis, manifest)
 
 
 def _bare(basis: Basis) -> Manifest:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import re
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import trio
 
+from adapters.files.blob import blob_hash
 from adapters.files.descriptors import DIRECTORY
 from adapters.files.durable import remove_file
 from adapters.files.errors import words
@@ -21,7 +23,7 @@ from adapters.files.kernel import open_beneath
 from adapters.git.door import Location
 from adapters.git.errors import GitError
 from adapters.git.parse import HEX, parse_batch_check
-from adapters.snapshots.manifest import SnapshotDamaged
+from adapters.snapshots.manifest import SnapshotDamaged, algorithm_of
 from domain.paths import unpack
 
 if TYPE_CHECKING:
@@ -193,6 +195,20 @@ async def contents(git: Git, common: bytes, oids: Sequence[str]) -> AsyncGenerat
                 data = await conversation.exactly(int(words[2]) + 1)
                 yield oid, data[:-1]
         await conversation.finish()
+
+
+async def require_whole(git: Git, common: bytes, oids: Sequence[str]) -> dict[str, int]:
+    """Reads every blob and hashes it again, and returns their sizes. Raises SnapshotDamaged, GitFailed.
+
+    That an object is there says little: the good copy of a damaged one may be the file that is to be deleted.
+    """
+    sizes = {}
+    async with aclosing(contents(git, common, oids)) as found:
+        async for oid, data in found:
+            if blob_hash(algorithm_of(oid), len(data), data).hexdigest() != oid:
+                raise SnapshotDamaged(f"the blob {oid} is damaged")
+            sizes[oid] = len(data)
+    return sizes
 
 
 def sync_objects(common: bytes, oids: Iterable[str], ref: str) -> None:

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from adapters.files.durable import TEMPORARY, make_directories, read_file, replace, write_locked
 from adapters.git.heads import operation_in_progress
 from adapters.git.index import read_index
-from adapters.snapshots.manifest import Registered, keep_file, kept_file
+from adapters.snapshots.manifest import Registered, SnapshotDamaged, keep_file, kept_file
 from domain.evidence import Obstacle
 from domain.paths import pack
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from adapters.git.index import Index
+    from adapters.git.index import IndexEntry
+    from adapters.git.parse import TreeEntry
     from adapters.snapshots.manifest import Manifest
 
 LIMIT = 1 << 30  # bytes of one file of the registration
@@ -91,8 +92,14 @@ def kept(directory: bytes, registered: tuple[Registered, ...], name: str) -> byt
     return next((kept_file(directory, each.sha256) for each in registered if each.name == name), b"")
 
 
-def put_back(directory: bytes, manifest: Manifest, admin: bytes) -> None:
-    """Puts the files back; HEAD itself is put on its branch by another step."""
+def put_back(directory: bytes, manifest: Manifest, admin: bytes, tree: dict[bytes, TreeEntry]) -> None:
+    """Puts the files back; HEAD itself is put on its branch by another step.
+
+    Raises SnapshotDamaged where somebody has used git here since we began, and overwrites nothing of his.
+    """
+    why = strange(directory, manifest, admin, tree)
+    if why is not None:
+        raise SnapshotDamaged(f"somebody is working here already: {why}")
     for each in manifest.registration:
         path = os.path.join(admin, each.name.encode("ascii"))
         data = kept_file(directory, each.sha256)
@@ -101,6 +108,38 @@ def put_back(directory: bytes, manifest: Manifest, admin: bytes) -> None:
         else:
             make_directories(os.path.dirname(path), 0o755)
             replace(path, data, each.mode)
+
+
+def strange(
+    directory: bytes | None, manifest: Manifest, admin: bytes, tree: dict[bytes, TreeEntry]
+) -> str | None:
+    """Returns what in the registration of a worktree that we are making is not our doing, or None.
+
+    Our doing is an index that says what the commit or the snapshot says, and a log that says no more than
+    that the worktree was made at its commit, and what the snapshot's said.
+    """
+    operation = operation_in_progress(admin)
+    if operation is not None:
+        return f"there is a {operation} in progress"
+    saved = b"" if directory is None else kept(directory, manifest.registration, "index")
+    found = _index(_present(admin, b"index"), manifest.head)
+    if found and found != _index(saved, manifest.head) and not _says(found, tree):
+        return "something is staged"
+    log = b"" if directory is None else kept(directory, manifest.registration, "logs/HEAD")
+    news = set(_present(admin, b"logs/HEAD").splitlines()) - set(log.splitlines())
+    head = manifest.head.encode()
+    return "HEAD has moved" if any(line.split(b" ")[1:2] != [head] for line in news) else None
+
+
+def _says(entries: tuple[IndexEntry, ...], tree: dict[bytes, TreeEntry]) -> bool:
+    """Tells whether an index is exactly a commit's."""
+    plain = {each.path: (each.mode, each.oid) for each in entries if each.stage == 0}
+    return len(plain) == len(entries) and plain == {path: (e.mode, e.oid) for path, e in tree.items()}
+
+
+def _present(admin: bytes, name: bytes) -> bytes:
+    path = os.path.join(admin, name)
+    return read_file(path, LIMIT) if os.path.lexists(path) else b""
 
 
 def change(
@@ -118,18 +157,12 @@ def change(
         if each.path not in agreed:
             return f"there is a new {each.kind}: {each.path}"
     for name in ("logs/HEAD", "ORIG_HEAD"):
-        path = os.path.join(admin, name.encode())
-        now = read_file(path, LIMIT) if os.path.lexists(path) else b""
-        if now != kept(directory, manifest.registration, name):
+        if _present(admin, name.encode()) != kept(directory, manifest.registration, name):
             return f"{name} is not as it was captured"
     before = _index(kept(directory, manifest.registration, "index"), manifest.head)
-    path = os.path.join(admin, b"index")
-    now = read_file(path, LIMIT) if os.path.lexists(path) else b""
-    return None if _index(now, manifest.head) == before else "what is staged is not as it was captured"
+    now = _index(_present(admin, b"index"), manifest.head)
+    return None if now == before else "what is staged is not as it was captured"
 
 
-def _index(data: bytes, head: str) -> tuple[object, ...]:
-    if not data:
-        return ()
-    index: Index = read_index(data, len(head) // 2)
-    return index.entries
+def _index(data: bytes, head: str) -> tuple[IndexEntry, ...]:
+    return read_index(data, len(head) // 2).entries if data else ()

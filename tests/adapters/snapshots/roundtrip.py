@@ -37,7 +37,8 @@ async def make_round_trip(scene: Scene) -> str:
             for change in scene.changes:
                 lane.change(change)
             answer = await _there_and_back(opened, lane.place)
-        assert await world.complaints() == []
+        complaints = await world.complaints()
+        assert complaints == [], complaints
         return answer
     finally:
         shutil.rmtree(home)

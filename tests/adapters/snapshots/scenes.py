@@ -91,7 +91,7 @@ def entries(place: bytes) -> Iterator[bytes]:
 
 def make(place: bytes, node: Node) -> None:
     """Makes an entry with the directories that lead to it; never in place of another. Raises OSError."""
-    path = os.path.join(place, node.path)
+    path = inside(place, node.path)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if node.kind == "link":
         os.symlink(node.data or b".", path)
@@ -102,6 +102,14 @@ def make(place: bytes, node: Node) -> None:
         with open(path, "xb") as file:
             file.write(node.data)
         os.chmod(path, readable(node.mode))
+
+
+def inside(place: bytes, path: bytes) -> bytes:
+    """Returns a place in the tree. Raises NotADirectoryError where a link leads away from there."""
+    whole = os.path.join(place, path)
+    if os.path.realpath(os.path.dirname(whole)) != os.path.dirname(whole):
+        raise NotADirectoryError(whole)
+    return whole
 
 
 def readable(mode: int) -> int:
@@ -156,7 +164,7 @@ def empty(lane: Lane, change: Change) -> None:
 
 def rename(lane: Lane, change: Change) -> None:
     """Moves an entry to another place."""
-    to = os.path.join(lane.place, change.node.path)
+    to = inside(lane.place, change.node.path)
     if not os.path.lexists(to):
         os.renames(lane.target(change), to)
 

@@ -140,8 +140,8 @@ class Meddler:
         self.count.write_text("")
         cases = "\n".join(f"{n}) {step} ;;" for n, step in enumerate(steps))
         program.write_text(
-            f"#!/bin/sh\ncd '{os.fsdecode(self.lane.path)}'\nn=$(wc -c <'{self.count}')\nprintf x >>'{self.count}'\n"
-            f"case $((n)) in\n{cases}\nesac\n"
+            f"#!/bin/sh\ncd '{os.fsdecode(self.lane.path)}'\n"
+            f"n=$(wc -c <'{self.count}')\nprintf x >>'{self.count}'\ncase $((n)) in\n{cases}\nesac\n"
         )
         program.chmod(0o755)
 
