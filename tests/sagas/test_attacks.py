@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from adapters.config import Settings
 from domain.errors import NotTheLanesBranch, StateInside
 from domain.states import NeedsReview, Quarantined, Reaped
-from tests.sagas.scenarios import clean, place_of
+from tests.sagas.scenarios import clean, dirty, place_of
 from tests.sagas.trees import write
 from tests.sagas.worlds import World, walk
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -112,3 +109,105 @@ async def test_a_repository_of_the_lanes_own_can_be_put_away_by_force(tmp_path: 
         world.git(os.path.join(lane, inner), "init", "-q")
         done = await opened.remove(mode="force")
     assert isinstance(done.lane, Quarantined), done.problem
+
+
+async def test_a_tree_that_was_moved_away_is_missing_and_not_deleted(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    async with world.open() as opened:
+        await dirty(opened)
+        await opened.remove()
+        resting = opened.lane()
+        assert isinstance(resting, Quarantined)
+        place, elsewhere = os.fsencode(resting.place.path), os.fsencode(tmp_path / "elsewhere")
+        os.rename(place, elsewhere)
+        done = await opened.reap()
+        assert isinstance(done.lane, NeedsReview)
+        assert done.lane.cause == "tree_missing"
+        os.rename(elsewhere, place)
+        await opened.restore()
+        assert opened.state() == "active"
+
+
+async def test_a_tree_that_has_the_only_good_copy_is_not_deleted(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    async with world.open() as opened:
+        await clean(opened)
+        lane = place_of(opened)
+        name = world.git(lane, "ls-files").split(b"\n")[0]
+        blob = world.git(lane, "rev-parse", b"HEAD:" + name).strip().decode()
+        await opened.remove()
+        loose = os.path.join(world.common, b"objects", blob[:2].encode(), blob[2:].encode())
+        os.chmod(loose, 0o644)
+        Path(os.fsdecode(loose)).write_bytes(Path(os.fsdecode(loose)).read_bytes()[:-3] + b"\0\0\0")
+        done = await opened.reap()
+    assert not isinstance(done.lane, Reaped)
+    assert isinstance(done.lane, NeedsReview | Quarantined)
+
+
+async def test_a_commit_made_while_the_tree_goes_is_kept(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    made = (
+        'git --git-dir="$WORLD/root/.git/worktrees/work" -c user.name=a -c user.email=b commit-tree -m late'
+    )
+    world.fake(
+        'if [ -e "$WORLD/armed" ]; then case " $* " in *" cat-file "*) rm "$WORLD/armed"; '
+        'admin="$WORLD/root/.git/worktrees/work"; '
+        f'new=$({made} "HEAD^{{tree}}" -p HEAD) && echo "$new" >"$WORLD/late" && '
+        'git --git-dir="$admin" update-ref --no-deref HEAD "$new" ;; esac; fi'
+    )
+
+    def arm(moment: str, step: str) -> None:
+        if (moment, step) == ("before-effect", "Destroy"):
+            (tmp_path / "armed").touch()
+
+    async with world.open(arm) as opened:
+        await clean(opened)
+        await opened.remove()
+        done = await opened.reap()
+    late = (tmp_path / "late").read_text().strip()
+    assert isinstance(done.lane, NeedsReview)
+    assert done.lane.cause == "changed_while_reaping"
+    world.git(world.root, "gc", "-q", "--prune=now")
+    assert world.git(world.root, "cat-file", "-t", late).strip() == b"commit"
+
+
+async def test_a_commit_that_only_the_branchs_log_knows_outlives_the_branch(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    async with world.open() as opened:
+        await clean(opened)
+        lane = place_of(opened)
+        head = world.git(lane, "rev-parse", "HEAD").strip()
+        lost = world.git(lane, "commit-tree", "-m", "lost", "-p", "HEAD", "HEAD^{tree}").strip()
+        world.git(world.root, "update-ref", "refs/heads/work", lost)
+        world.git(world.root, "update-ref", "refs/heads/work", head)
+        await opened.remove(delete_branch=True)
+        await opened.reap()
+    world.git(world.root, "reflog", "expire", "--expire=now", "--all")
+    world.git(world.root, "gc", "-q", "--prune=now")
+    assert world.git(world.root, "cat-file", "-t", lost).strip() == b"commit"
+
+
+@pytest.mark.parametrize("when", ["Apply", "Rejoin"])
+async def test_a_commit_in_a_half_restored_lane_is_kept(tmp_path: Path, when: str) -> None:
+    world = World(tmp_path)
+    async with world.open() as opened:
+        await dirty(opened)
+        lane = place_of(opened)
+        await opened.remove()
+        await opened.reap()
+
+    class Stopped(BaseException):
+        """The end of the process."""
+
+    def die(moment: str, step: str) -> None:
+        if (moment, step) == ("after-effect", when):
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        async with world.open(die) as opened:
+            await opened.restore()
+    world.git(lane, "commit", "-q", "--allow-empty", "-m", "early")
+    early = world.git(lane, "rev-parse", "HEAD").strip()
+    async with world.open() as opened:
+        assert opened.state() in ("active", "needs-review")
+        assert world.git(lane, "rev-parse", "HEAD").strip() == early
