@@ -1,4 +1,4 @@
-"""The only place for system calls that the standard library lacks: statx, renameat2, openat2."""
+"""The only place for system calls that the standard library lacks: statx, renameat2, openat2, syncfs."""
 
 import ctypes
 import errno
@@ -20,6 +20,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 _libc.syscall.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
 _libc.statx.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p]
+_libc.syncfs.argtypes = [ctypes.c_int]
 _libc.renameat2.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
 
 
@@ -49,6 +50,11 @@ def statx(directory: int, name: bytes) -> Birth:
 def rename_without_replacing(source_parent: int, source: bytes, target_parent: int, target: bytes) -> None:
     """Renames the entry unless the target exists in any form. Raises OSError."""
     _check(_libc.renameat2(source_parent, source, target_parent, target, RENAME_NOREPLACE), source)
+
+
+def sync_file_system(descriptor: int) -> None:
+    """Makes everything on the file system of the descriptor durable, which is one wait for many files."""
+    _check(_libc.syncfs(descriptor), b"")
 
 
 def open_beneath(directory: int, name: bytes, flags: int) -> int:

@@ -16,7 +16,7 @@ import trio
 
 from adapters.files.descriptors import DIRECTORY, owned
 from adapters.files.errors import legible
-from adapters.files.kernel import open_beneath
+from adapters.files.kernel import open_beneath, sync_file_system
 from adapters.files.scan import Entry, digest, scan
 from adapters.git.door import Location
 from adapters.snapshots import objects, registration
@@ -46,6 +46,7 @@ async def apply(git: Git, directory: bytes, effect: Apply) -> str:
     await trio.to_thread.run_sync(_make_directories, root, wanted)
     await _fill(git, common, root, wanted, present)
     await trio.to_thread.run_sync(_set_modes, root, wanted)
+    await trio.to_thread.run_sync(_make_durable, root)
     admin = unpack(effect.place.admin)
     await trio.to_thread.run_sync(registration.put_back, directory, manifest, admin, tree)
     await _refresh(git, Location(admin, root))
@@ -53,6 +54,11 @@ async def apply(git: Git, directory: bytes, effect: Apply) -> str:
     if found != manifest.content:
         raise SnapshotDamaged("the restored tree is not the one that was captured")
     return found
+
+
+def _make_durable(root: bytes) -> None:
+    with owned(os.open(root, DIRECTORY)) as descriptor:
+        sync_file_system(descriptor)
 
 
 async def _refresh(git: Git, lane: Location) -> None:
