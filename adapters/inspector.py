@@ -1,4 +1,4 @@
-"""Looking at a lane: `git status`, once if it is clean, and its registration. What is not seen is unknown.
+"""Looking at a lane: one `git status`, and files of its registration. What cannot be seen is unknown.
 
 Git is asked with the lane's own registration, after both pointers were compared: a lane whose `.git` file is
 missing would otherwise be answered for by the repository around it.
@@ -9,10 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
 import trio
 
-from adapters.files.census import count_leaves
 from adapters.files.durable import read_file
 from adapters.files.errors import FilesError, words
 from adapters.files.identity import identify
@@ -32,12 +30,17 @@ if TYPE_CHECKING:
     from adapters.git.door import Git
 
 INDEX_LIMIT = 1 << 30
-_QUESTION = (
-    *(b"status", b"--porcelain=v2", b"-z", b"--branch"),
-    *(b"--no-ahead-behind", b"--no-renames", b"--ignore-submodules=none"),
+STATUS = (
+    b"status",
+    b"--porcelain=v2",
+    b"-z",
+    b"--branch",
+    b"--no-ahead-behind",
+    b"--untracked-files=all",
+    b"--ignored=matching",
+    b"--no-renames",
+    b"--ignore-submodules=none",
 )
-EVERYTHING = (*_QUESTION, b"--untracked-files=all", b"--ignored=matching")
-TRACKED = (*_QUESTION, b"--untracked-files=no")  # 0.6 of the time: git reads no directory
 
 SHA1 = "0" * 40
 
@@ -77,49 +80,27 @@ class Inspector:
     async def _status_and_index(
         self, admin: bytes, root: bytes
     ) -> tuple[Status | Unknown, IndexSurvey | Unknown]:
-        """Asks git of tracked files while we read the index and count; of all, if there is anything else.
-
-        Where nothing tracked has changed and there are as many files as the index has, there is no other.
-        """
-        early: list[_Census] = []
+        """Reads the index while git reads the tree; again where it is not the one that git has read."""
+        early: list[tuple[Stamp | Unknown, IndexSurvey | Unknown]] = []
 
         async def survey() -> None:
-            early.append(await trio.to_thread.run_sync(_census, admin, root))
+            early.append(await trio.to_thread.run_sync(_stamped_survey, admin))
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(survey)
-            status = await self._status(TRACKED, admin, root)
-        [census], head = early, _head(status)
+            status = await self._status(admin, root)
+        [(stamp, index)], head = early, _head(status)
         # A flag that somebody sets meanwhile hides an edit from git: the index must be the same at the end.
-        same = _is_sha1(head) and census.stamp == try_(lambda: _stamp(admin))
-        index = census.index if same else try_(lambda: _survey_index(admin, head))
-        if isinstance(status, Status) and not status.changes and same and _accounts_for(census):
+        if _is_sha1(head) and not isinstance(stamp, Unknown) and stamp == try_(lambda: _stamp(admin)):
             return status, index
-        return await self._status(EVERYTHING, admin, root), index
+        return status, try_(lambda: _survey_index(admin, head))
 
-    async def _status(self, question: Sequence[bytes], admin: bytes, root: bytes) -> Status | Unknown:
+    async def _status(self, admin: bytes, root: bytes) -> Status | Unknown:
         try:
-            ran = await self._git.run(*question, repository=Location(admin, root))
+            ran = await self._git.run(*STATUS, repository=Location(admin, root))
             return parse_status(ran.out)
         except (GitError, OSError) as error:
             return Unknown(words(error))
-
-
-class _Census(msgspec.Struct, frozen=True):
-    """An index, when it was read, and how many files there are."""
-
-    stamp: Stamp | Unknown
-    index: IndexSurvey | Unknown
-    files: int | Unknown
-
-
-def _accounts_for(census: _Census) -> bool:
-    """Tells whether the index accounts for every file, given that each file of the index is there."""
-    index = census.index
-    if isinstance(index, Unknown) or isinstance(census.stamp, Unknown) or not index.checksum_ok:
-        return False
-    odd = index.hidden or index.conflicted or index.submodules or index.intent_to_add
-    return not (odd or index.split or index.sparse) and census.files == index.count + 1  # and `.git`
 
 
 async def _fingerprint(root: bytes, omit: Sequence[str]) -> str | Unknown:
@@ -181,12 +162,9 @@ def _survey_index(admin: bytes, head: str | Unknown) -> IndexSurvey:
     return survey_index(read_file(os.path.join(admin, b"index"), INDEX_LIMIT), oid_bytes)
 
 
-def _census(admin: bytes, root: bytes) -> _Census:
-    """Reads an index of SHA-1, which most are, and counts the files unless there are many more than that."""
-    stamp = try_(lambda: _stamp(admin))
-    index = try_(lambda: _survey_index(admin, SHA1))
-    most = 0 if isinstance(index, Unknown) else index.count + 1
-    return _Census(stamp, index, try_(lambda: count_leaves(root, most)))
+def _stamped_survey(admin: bytes) -> tuple[Stamp | Unknown, IndexSurvey | Unknown]:
+    """Returns the survey of an index of SHA-1, which most are, and what the file was before it was read."""
+    return try_(lambda: _stamp(admin)), try_(lambda: _survey_index(admin, SHA1))
 
 
 def _stamp(admin: bytes) -> Stamp:
