@@ -184,7 +184,7 @@ async def _reap_removed(yard: Yard, arguments: Namespace, request: Request) -> i
     row, _ = lane(yard, arguments)
     slug = str(row["slug"])
     try:
-        done = await ending.reap(yard, row, request)
+        done = await ending.reap(yard, row, request.aside())
     except Refusal as error:
         message = f"{slug} is in quarantine, but was not reaped: {error}"
         return tell(arguments, error.code, message, error.details, UNFINISHED)

@@ -102,6 +102,8 @@ class _Crew:
 
     def _visit(self, name: bytes) -> None:
         path = self._descent.prefix + name
+        if path == b".git" and self._sites[-1].stays:
+            return  # what is left is left as a worktree, which can be put back
         try:
             entry = observe(self._descent, name, self._algorithm)
             if entry.kind == "directory":

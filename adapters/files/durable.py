@@ -4,7 +4,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 from adapters.files.descriptors import DIRECTORY, located, owned, parent_of
@@ -44,18 +44,29 @@ def write_locked(path: bytes, data: bytes) -> None:
     """
     with parent_of(path) as (parent, name):
         lock = name + b".lock"
-        try:
-            descriptor = os.open(lock, CREATE, 0o644, dir_fd=parent)
-        except FileExistsError as error:
-            raise LockFileHeld(path) from error
-        with _undone_on_error(parent, lock):
-            with owned(descriptor):
-                _take_mode_of(
-                    parent, name, path, descriptor
-                )  # under the lock: nobody of git's replaces it now
-                _fill(descriptor, data)
-            os.rename(lock, name, src_dir_fd=parent, dst_dir_fd=parent)
+        with _written_beside(parent, data, 0o644, lambda own: _take_mode_of(parent, name, path, own)) as ours:
+            try:
+                rename_without_replacing(parent, ours, parent, lock)
+            except FileExistsError as error:
+                _adopt(parent, lock, path, data, error)
+                os.unlink(ours, dir_fd=parent)
+            with _undone_on_error(parent, lock):
+                os.rename(lock, name, src_dir_fd=parent, dst_dir_fd=parent)
         os.fsync(parent)
+
+
+def _adopt(parent: int, lock: bytes, path: bytes, data: bytes, error: FileExistsError) -> None:
+    """Raises LockFileHeld unless the lock has just what we want to write: a killed attempt of ours left it.
+
+    Ours appear whole. Whoever else holds a lock with this very content wants what we want.
+    """
+    found, flags = None, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    # A lock that is given back meanwhile is not found: whoever tries again will see.
+    with suppress(FileNotFoundError), owned(os.open(lock, flags, dir_fd=parent)) as descriptor:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            found = _read(descriptor, len(data) + 1)
+    if found != data:
+        raise LockFileHeld(path) from error
 
 
 def remove_file(path: bytes) -> bool:
@@ -99,13 +110,16 @@ def read_file(path: bytes, limit: int = 1 << 20) -> bytes:
 
 
 @contextmanager
-def _written_beside(parent: int, data: bytes, mode: int) -> Iterator[bytes]:
+def _written_beside(
+    parent: int, data: bytes, mode: int, prepare: Callable[[int], None] = lambda descriptor: None
+) -> Iterator[bytes]:
     """Lends the name of a file that has the data and is on the disk; it must be renamed, or it goes."""
     # A name of fixed length: one derived from a name of 255 bytes would be too long.
     temporary = TEMPORARY + secrets.token_hex(8).encode()
     descriptor = os.open(temporary, CREATE, mode, dir_fd=parent)
     with _undone_on_error(parent, temporary):
         with owned(descriptor):
+            prepare(descriptor)
             _fill(descriptor, data)
         yield temporary
 
@@ -116,7 +130,8 @@ def _undone_on_error(parent: int, name: bytes) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        os.unlink(name, dir_fd=parent)
+        with suppress(FileNotFoundError):  # it may have got its own name already
+            os.unlink(name, dir_fd=parent)
         raise
 
 

@@ -62,6 +62,7 @@ async def destroy(world: World, effect: Destroy) -> Outcome:
     root = unpack(effect.place.path)
     try:
         if not os.path.lexists(root):  # a crash after the last unlink brings us back here
+            await _require_quiet(world, effect)
             return Destroyed()
         explanation = await _prepare(world, effect)
         if effect.basis.partial:
@@ -80,7 +81,9 @@ async def destroy(world: World, effect: Destroy) -> Outcome:
 async def _require_quiet(world: World, effect: Destroy) -> None:
     """Looks once more whether somebody used git in the tree while it went: that is still there."""
     basis, admin = effect.basis, unpack(effect.place.admin)
-    if basis.snapshot is not None and not basis.partial and os.path.isdir(admin):
+    if basis.partial:
+        await _prepare(world, effect)
+    elif basis.snapshot is not None and os.path.isdir(admin):
         directory, common = world.snapshot_dir(basis.snapshot.id), unpack(effect.repository)
         await explaining.require_same_registration(world.git, directory, common, admin, basis)
 

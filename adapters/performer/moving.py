@@ -11,7 +11,7 @@ from adapters.files.durable import make_directories
 from adapters.files.errors import IdentityChanged
 from adapters.files.identity import identify
 from adapters.files.rename import move
-from adapters.git.heads import attach_head, detach_head, head_users, read_head
+from adapters.git.heads import attach_head, detach_head, head_users, operation_in_progress, read_head
 from adapters.git.refs import create_ref, delete_ref, read_ref
 from adapters.git.registration import lock, read_registration, repoint
 from adapters.performer.checkout import agree
@@ -109,8 +109,9 @@ async def rejoin(world: World, effect: Rejoin) -> Outcome:
     admin, ref = unpack(effect.admin), effect.branch.encode()
     try:
         async with world.changing(effect.repository) as common:
-            if await trio.to_thread.run_sync(read_head, admin) == b"ref: " + ref:
-                return Joined(branch=effect.branch)
+            head = await trio.to_thread.run_sync(read_head, admin) or b""
+            if head.startswith(b"ref:"):
+                return _joined_already(effect.branch, head.removeprefix(b"ref:").strip())
             why = await _obstacle(world, common, admin, effect)
             if why is not None:
                 return Joined(branch=None, why=why)
@@ -120,10 +121,22 @@ async def rejoin(world: World, effect: Rejoin) -> Outcome:
     return Joined(branch=effect.branch)
 
 
+def _joined_already(wanted: str, found: bytes) -> Joined:
+    """Returns what it means that HEAD is on a branch: ours, or where somebody has put it since."""
+    branch = found.decode("utf-8", "replace")
+    if branch == wanted:
+        return Joined(branch=branch)
+    return Joined(
+        branch=branch, why=f"HEAD is on {short_branch(branch)} by now, not on {short_branch(wanted)}"
+    )
+
+
 async def _obstacle(world: World, common: bytes, admin: bytes, effect: Rejoin) -> str | None:
     """Returns why HEAD cannot be on the branch; a branch that is gone is made again where it was."""
     assert effect.branch is not None
     ref, named = effect.branch.encode(), short_branch(effect.branch)
+    if await trio.to_thread.run_sync(operation_in_progress, admin) == "rebase":
+        return "a rebase is in progress, and HEAD is its"
     head = (await head_of(world.git, common, admin)).oid
     users = await trio.to_thread.run_sync(head_users, common, ref)
     others = [user for user in users if os.path.realpath(user) != os.path.realpath(admin)]

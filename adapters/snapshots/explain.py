@@ -19,7 +19,7 @@ from adapters.files.descriptors import DIRECTORY
 from adapters.files.kernel import open_beneath
 from adapters.files.scan import Entry, scan
 from adapters.snapshots import objects, registration
-from adapters.snapshots.capture import head_of, tree_of, verify
+from adapters.snapshots.capture import CannotCapture, head_of, tree_of, verify
 from adapters.snapshots.manifest import (
     FORMAT,
     GITLINK,
@@ -147,11 +147,23 @@ async def _require_unchanged(
     agreed = {*manifest.omitted, *(basis.consent.paths if basis.consent else ())}
     if basis.partial or "." in agreed or not os.path.isdir(admin):
         return
-    head = (await head_of(git, common, admin)).oid
+    head = await _commit_of(git, common, admin)
     change = registration.change
     why = await trio.to_thread.run_sync(change, snapshot_dir, manifest, admin, head, agreed)
     if why is not None:
         raise RegistrationChanged(why)
+
+
+async def _commit_of(git: Git, common: bytes, admin: bytes) -> str:
+    """Returns the commit that HEAD is at. Raises RegistrationChanged where it is on a branch without one."""
+    try:
+        return (await head_of(git, common, admin)).oid
+    except CannotCapture as error:
+        raise RegistrationChanged(str(error)) from error
+
+
+def _moved(head: str, before: str) -> str:
+    return f"HEAD is at {head}, and was at {before}; 'git branch NAME {head}' keeps what is new"
 
 
 async def _require_only_ours(
@@ -166,9 +178,9 @@ async def _require_only_ours(
     """Raises RegistrationChanged if somebody has worked with git in what we were making and now undo."""
     if agrees_to_all(basis) or not os.path.isdir(admin):
         return
-    head = await head_of(git, common, admin)
-    if head.oid.strip("0") and head.oid != basis.commit:  # a killed git may not have come to write it
-        raise RegistrationChanged(f"HEAD is at {head.oid}, and was made at {basis.commit}")
+    head = await _commit_of(git, common, admin)
+    if head.strip("0") and head != basis.commit:  # a killed git may not have come to write it
+        raise RegistrationChanged(_moved(head, basis.commit))
     why = await trio.to_thread.run_sync(registration.strange, snapshot_dir, manifest, admin, tree)
     if why is not None:
         raise RegistrationChanged(why)

@@ -50,7 +50,7 @@ def obstacles(admin: bytes) -> tuple[Obstacle, ...]:
     names = sorted(name for name in os.listdir(admin) if not _is_ordinary(name))
     logs = os.path.join(admin, b"logs")
     if os.path.isdir(logs):
-        names += [b"logs/" + name for name in sorted(os.listdir(logs)) if name != b"HEAD"]
+        names += [b"logs/" + name for name in sorted(os.listdir(logs)) if not _is_log(name)]
     names += [b"refs/" + name for name in _own_refs(os.path.join(admin, b"refs"))]
     return tuple(Obstacle("registration-file", inside(pack(name))) for name in names)
 
@@ -65,6 +65,10 @@ def inside(name: str) -> str:
 
 def _is_ordinary(name: bytes) -> bool:
     return name in ORDINARY or name.startswith(TEMPORARY)
+
+
+def _is_log(name: bytes) -> bool:
+    return name == b"HEAD" or name.startswith(TEMPORARY)
 
 
 def _own_refs(refs: bytes) -> list[bytes]:
@@ -105,7 +109,7 @@ def put_back(directory: bytes, manifest: Manifest, admin: bytes, tree: dict[byte
         data = kept_file(directory, each.sha256)
         if each.name == "index":
             write_locked(path, data)
-        else:
+        elif each.name == "logs/HEAD" or not os.path.lexists(path):  # the others may be somebody's by now
             make_directories(os.path.dirname(path), 0o755)
             replace(path, data, each.mode)
 
@@ -152,7 +156,7 @@ def change(
     HEAD is at, and `agreed` names obstacles that a consent covers.
     """
     if head != manifest.head:
-        return f"HEAD is at {head}, and was captured at {manifest.head}"
+        return f"HEAD is at {head}, and was at {manifest.head}; 'git branch NAME {head}' keeps what is new"
     for each in obstacles(admin):
         if each.path not in agreed:
             return f"there is a new {each.kind}: {each.path}"

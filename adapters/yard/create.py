@@ -38,6 +38,7 @@ from domain.states import Failed, NeedsReview, Undoing
 if TYPE_CHECKING:
     from adapters.engine import Request
     from adapters.repositories import Repository
+    from adapters.store.journal import Committed
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard
 
@@ -72,8 +73,8 @@ class Base(msgspec.Struct, frozen=True):
 
 async def create(yard: Yard, repository: Repository, wish: Wish, request: Request) -> Done:
     """Makes a lane, or leaves nothing of it. Raises a Refusal."""
-    if (done := yard.answered(request)) is not None:
-        return done
+    if (earlier := yard.answered(request)) is not None:
+        return _created(earlier)
     slug = slugify(wish.name)
     explicit = branch_ref(wish.branch) if wish.branch is not None else None
     rows = yard.reader.lanes()
@@ -99,12 +100,16 @@ async def create(yard: Yard, repository: Repository, wish: Wish, request: Reques
                 raise BranchInUse(short_branch(ref) or ref, _lane(yard, error.holder)) from error
             taken.add(chosen)
             continue
-        match committed.lane:
-            case Failed() | Undoing() | NeedsReview() as lane:
-                code = lane.cause if isinstance(lane, NeedsReview) else lane.code
-                return ended(committed, (code, lane.reason))
-            case _:
-                return ended(committed)
+        return _created(committed)
+
+
+def _created(committed: Committed) -> Done:
+    match committed.lane:
+        case Failed() | Undoing() | NeedsReview() as lane:
+            code = lane.cause if isinstance(lane, NeedsReview) else lane.code
+            return ended(committed, (code, lane.reason))
+        case _:
+            return ended(committed)
 
 
 def _command(

@@ -42,8 +42,8 @@ async def restore(
     snapshot: str | None = None,
 ) -> Done:
     """Brings a lane back to its place, or to the next free one. Raises a Refusal."""
-    if (done := yard.answered(request)) is not None:
-        return done
+    if (earlier := yard.answered(request)) is not None:
+        return _restored(earlier)
     lane_id, taken = str(row["id"]), set[str]()
     lane, _ = yard.reader.lane(lane_id)
     snapshot = _full_id(lane, snapshot)
@@ -104,8 +104,8 @@ def _origin(lane: Lane) -> bytes | None:
 
 async def reap(yard: Yard, row: Record, request: Request) -> Done:
     """Deletes a quarantined tree once everything in it is explained; without a snapshot takes one."""
-    if (done := yard.answered(request)) is not None:
-        return done
+    if (earlier := yard.answered(request)) is not None:
+        return _reaped(earlier)
     lane_id = str(row["id"])
     lane, _ = yard.reader.lane(lane_id)
     if isinstance(lane, Quarantined) and lane.record.editions[-1].snapshot_id is None:
@@ -133,8 +133,8 @@ def _reaped(committed: Committed) -> Done:
 
 async def resnapshot(yard: Yard, row: Record, request: Request) -> Done:
     """Captures what a review has looked at as it is now, and reaps it from that."""
-    if (done := yard.answered(request)) is not None:
-        return done
+    if (earlier := yard.answered(request)) is not None:
+        return _reaped(earlier)
     lane_id = str(row["id"])
     lane, _ = yard.reader.lane(lane_id)
     if not isinstance(lane, NeedsReview):
@@ -146,8 +146,8 @@ async def resnapshot(yard: Yard, row: Record, request: Request) -> Done:
 
 async def discard(yard: Yard, row: Record, request: Request) -> Done:
     """Deletes what a review has looked at, with a recorded consent that names it."""
-    if (done := yard.answered(request)) is not None:
-        return done
+    if (earlier := yard.answered(request)) is not None:
+        return _reaped(earlier)
     lane_id = str(row["id"])
     lane, _ = yard.reader.lane(lane_id)
     if not isinstance(lane, NeedsReview):

@@ -40,13 +40,13 @@ class SnapshotNotMade(Refusal):
         return {"reason": self.reason}
 
     def __str__(self) -> str:
-        return f"No snapshot was made, and nothing was changed: {self.reason}."
+        return f"no snapshot was made: {self.reason}."
 
 
 async def snapshot(yard: Yard, row: Record, request: Request, *, tolerant: bool = False) -> Done:
     """Captures a lane without removing it. Raises a Refusal."""
-    if (done := yard.answered(request)) is not None:
-        return done
+    if (earlier := yard.answered(request)) is not None:
+        return ended(earlier)
     lane, _ = yard.reader.lane(str(row["id"]))
     seen = await yard.inspector.look(place_of(lane, "snapshotted"))
     committed, _ = await capture(yard, str(row["id"]), seen, request, tolerant=tolerant)
@@ -71,8 +71,8 @@ async def remove(
     yard: Yard, repository: Repository, row: Record, request: Request, *, mode: Mode, delete_branch: bool
 ) -> Done:
     """Puts a lane into quarantine, with a snapshot first if there is work in it. Raises a Refusal."""
-    if (done := yard.answered(request)) is not None:
-        return done
+    if (earlier := yard.answered(request)) is not None:
+        return _removed(earlier)
     lane_id = str(row["id"])
     lane, _ = yard.reader.lane(lane_id)
     place = place_of(lane, "removed")

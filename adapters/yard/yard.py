@@ -13,6 +13,7 @@ from adapters.files.identity import identify
 from adapters.git.heads import read_head
 from adapters.repositories import Repository
 from adapters.snapshots.capture import CannotCapture, head_of
+from adapters.store.journal import Committed
 from adapters.yard.describe import describe
 from domain.commands import AdoptLane
 from domain.envelope import lane_of
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from adapters.engine import Engine, Request
     from adapters.git.door import Git
     from adapters.inspector import Inspector
-    from adapters.store.journal import Committed
     from adapters.store.reader import Reader
 
 
@@ -53,7 +53,7 @@ class Yard:
         self.inspector = inspector
         self.git = git
 
-    def answered(self, request: Request) -> Done | None:
+    def answered(self, request: Request) -> Committed | None:
         """Returns what a request has led to already, if it came before. Raises CommandReused for another.
 
         The lane is given as it is now, which may be later than the answer.
@@ -66,8 +66,17 @@ class Yard:
         digest, stream, position = found
         if digest != request.digest:
             raise CommandReused(request.id)
-        lane_id = lane_of(stream) or ""
-        return Done(lane_id=lane_id, lane=self.reader.lane(lane_id)[0], position=position)
+        lane, version = self.reader.lane(lane_of(stream) or "")
+        events = [each for each in self.reader.events(stream=stream) if each.cause == request.id]
+        return Committed(
+            stream=stream,
+            lane=lane,
+            version=version,
+            first=events[0].position,
+            last=max(position, events[-1].position),
+            facts=tuple(each.fact for each in events),
+            replayed=True,
+        )
 
     async def repository(self, path: bytes) -> Repository:
         """Returns the repository around a path. Raises NotARepository."""

@@ -211,3 +211,89 @@ async def test_a_commit_in_a_half_restored_lane_is_kept(tmp_path: Path, when: st
     async with world.open() as opened:
         assert opened.state() in ("active", "needs-review")
         assert world.git(lane, "rev-parse", "HEAD").strip() == early
+
+
+async def test_a_head_that_somebody_has_put_elsewhere_stays_there(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    async with world.open() as opened:
+        await clean(opened)
+        await opened.remove()
+        resting = opened.lane()
+        assert isinstance(resting, Quarantined)
+        world.git(os.fsencode(resting.place.path), "switch", "-q", "-c", "other")
+        done = await opened.restore()
+        assert world.git(place_of(opened), "branch", "--show-current").strip() == b"other"
+        assert opened.row()["branch"] == "refs/heads/other"
+        assert "HEAD is on other by now, not on work" in done.warnings
+
+
+async def test_a_head_without_a_commit_holds_the_reaper(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    async with world.open() as opened:
+        await dirty(opened)
+        await opened.remove()
+        resting = opened.lane()
+        assert isinstance(resting, Quarantined)
+        world.git(os.fsencode(resting.place.path), "symbolic-ref", "HEAD", "refs/heads/gone")
+        done = await opened.reap()
+        assert isinstance(done.lane, NeedsReview)
+        assert done.lane.cause == "registration_changed"
+        await opened.restore()
+        assert opened.state() == "active"
+
+
+async def test_a_lock_that_a_killed_attempt_has_left_is_taken_over(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    admin = os.path.join(world.common, b"worktrees", b"work")
+
+    def leave(moment: str, step: str) -> None:
+        if (moment, step) == ("before-effect", "FreeBranch"):
+            write(os.path.join(admin, b"HEAD.lock"), world.git(world.root, "rev-parse", "HEAD"))
+            write(os.path.join(admin, b"logs", b".laneyard-0123456789abcdef"), b"half")
+
+    async with world.open(leave) as opened:
+        await clean(opened)
+        done = await opened.remove()
+        assert (done.problem, done.warnings) == (None, ())
+        assert not os.path.exists(os.path.join(admin, b"HEAD.lock"))
+        assert isinstance((await opened.reap()).lane, Reaped)
+
+
+async def test_a_lock_that_says_something_else_is_somebodys(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    lock = os.path.join(world.common, b"worktrees", b"work", b"HEAD.lock")
+
+    def leave(moment: str, step: str) -> None:
+        if (moment, step) == ("before-effect", "FreeBranch"):
+            write(lock, b"ref: refs/heads/other\n")
+
+    async with world.open(leave) as opened:
+        await clean(opened)
+        done = await opened.remove()
+        assert isinstance(done.lane, Quarantined)
+        assert len(done.warnings) == 1
+        assert os.path.exists(lock)
+
+
+async def test_a_crash_does_not_skip_the_last_look(tmp_path: Path) -> None:
+    world = World(tmp_path)
+
+    class Stopped(BaseException):
+        """The end of the process."""
+
+    def die(moment: str, step: str) -> None:
+        if (moment, step) == ("after-effect", "Destroy"):
+            raise Stopped
+
+    async with world.open() as opened:
+        await clean(opened)
+        await opened.remove()
+    with pytest.raises(Stopped):
+        async with world.open(die) as opened:
+            await opened.reap()
+    admin = os.path.join(world.common, b"worktrees", b"work")
+    made = world.git(world.root, "commit-tree", "-m", "late", "-p", "HEAD", "HEAD^{tree}").strip()
+    write(os.path.join(admin, b"HEAD"), made + b"\n")
+    async with world.open() as opened:
+        assert opened.state() == "needs-review"
+    assert os.path.isdir(admin)

@@ -62,7 +62,7 @@ async def test_what_comes_after_the_explanation_is_kept_with_what_leads_to_it(la
     outcome = await lane.perform(effect)
     assert isinstance(outcome, Unexplained)
     assert (outcome.cause, outcome.paths) == ("changed_while_reaping", ("deep/late",))
-    assert walk(lane.path).keys() == {b"deep", b"deep/late"}
+    assert walk(lane.path).keys() == {b".git", b"deep", b"deep/late"}
 
 
 async def test_unexplained_entries_are_named_and_counted(lane: Lane) -> None:
