@@ -314,6 +314,17 @@ class NoSuchSnapshot(Refusal):
 
 
 @dataclass(eq=False)
+class SnapshotUnusable(Refusal):
+    """The snapshot is not what the log says that it was."""
+
+    snapshot: str
+    why: str
+    code = "snapshot_damaged"
+    text = "snapshot {snapshot} cannot be read back: {why}."
+    remedy = "'laneyard show LANE' lists the others; restore one with --snapshot."
+
+
+@dataclass(eq=False)
 class NoSuchPosition(Refusal):
     """The log does not go so far."""
 

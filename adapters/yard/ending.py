@@ -10,12 +10,15 @@ import msgspec
 
 from adapters.clock import now
 from adapters.config import repository_configuration, retention
+from adapters.snapshots.capture import verify
+from adapters.snapshots.manifest import SnapshotDamaged, snapshot_dir
 from adapters.store.journal import ClaimTaken
 from adapters.store.reader import Record
 from adapters.yard.putting_away import capture, place_of
 from adapters.yard.yard import Done, ended
+from domain import lane as lanes
 from domain.commands import DiscardLane, ReapLane, RestoreLane
-from domain.errors import Refusal, WrongState
+from domain.errors import Refusal, SnapshotUnusable, WrongState
 from domain.events import ReapingPlanned, RestoreAbandoned
 from domain.evidence import Consent
 from domain.naming import numbered
@@ -50,6 +53,8 @@ async def restore(
     while True:
         slug, path = _destination(repository, lane, str(row["slug"]), taken)
         command = RestoreLane(slug=slug, path=pack(path), edition=edition, snapshot=snapshot)
+        if not taken:
+            await _require_readable(yard, repository, lane, command)
         try:
             committed = await yard.engine.handle(lane_id, command, request)
         except ClaimTaken as error:
@@ -58,6 +63,19 @@ async def restore(
             taken.add(slug)
             continue
         return _restored(committed)
+
+
+async def _require_readable(yard: Yard, repository: Repository, lane: Lane, command: RestoreLane) -> None:
+    """Reads the snapshot back before anything is made from it. Raises a Refusal."""
+    for fact in lanes.decide(lane, command):
+        chosen = getattr(fact, "snapshot_id", None)
+        taken = lane.record.snapshot(chosen) if isinstance(lane, Reaped) else None
+        if taken is not None:
+            directory = snapshot_dir(yard.settings.state_dir, taken.id)
+            try:
+                await verify(yard.git, directory, repository.common, taken)
+            except SnapshotDamaged as error:
+                raise SnapshotUnusable(taken.id, str(error)) from error
 
 
 def _restored(committed: Committed) -> Done:

@@ -28,7 +28,7 @@ COSTS: dict[str, tuple[Act, Act, int]] = {
     "remove a dirty lane": (dirty, lambda o: o.remove(), 9),
     "reap": (removed, lambda o: o.reap(), 8),
     "reap without a snapshot": (removed_clean, lambda o: o.reap(), 11),
-    "restore from a snapshot": (reaped, lambda o: o.restore(), 8),
+    "restore from a snapshot": (reaped, lambda o: o.restore(), 10),
     "discard": (in_review, lambda o: o.discard(), 8),
 }
 
