@@ -198,5 +198,10 @@ CREATE TRIGGER IF NOT EXISTS event_no_update BEFORE UPDATE ON event
   BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS event_no_delete BEFORE DELETE ON event
   BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+-- REPLACE deletes without asking the trigger above, unless a connection has switched that on, as ours do.
+CREATE TRIGGER IF NOT EXISTS event_no_replace BEFORE INSERT ON event
+  WHEN EXISTS(SELECT 1 FROM event WHERE position = NEW.position)
+    OR EXISTS(SELECT 1 FROM event WHERE stream = NEW.stream AND version = NEW.version)
+  BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TABLE IF NOT EXISTS tracking(name TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT;
 """

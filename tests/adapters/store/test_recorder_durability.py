@@ -90,6 +90,18 @@ def test_append_only_also_against_insert_or_replace(recorder: ApswApplicationRec
     assert [n.state for n in recorder.select_notifications(None, 10)] == [b"1", b"2"]
 
 
+@pytest.mark.parametrize("taken", ["1, 'z', 1", "9, 'a', 2"])
+def test_append_only_also_against_a_connection_that_is_not_ours(
+    recorder: ApswApplicationRecorder, taken: str
+) -> None:
+    recorder.insert_events([event("a", 1), event("a", 2)])
+    with closing(apsw.Connection(str(recorder.store.path))) as plain:
+        assert plain.pragma("recursive_triggers") == 0
+        with pytest.raises(apsw.ConstraintError, match="append-only"):
+            plain.execute(f"INSERT OR REPLACE INTO event VALUES ({taken}, 't', x'00', zeroblob(32))")
+    assert [n.state for n in recorder.select_notifications(None, 10)] == [b"1", b"2"]
+
+
 @pytest.mark.parametrize("condition", ["1", "position = 3"])
 def test_a_position_is_never_used_again(recorder: ApswApplicationRecorder, condition: str) -> None:
     recorder.insert_events([event("a", version) for version in (1, 2, 3)])
