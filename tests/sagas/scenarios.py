@@ -126,9 +126,10 @@ async def in_review(opened: Open) -> None:
 KILLED = """\
 case " $* " in *" worktree add "*)
     git "$@" || exit
-    rm "$WORLD"/root/.git/worktrees/work/index
-    printf 'on' >"$WORLD"/root/.laneyard/worktrees/work/file
-    rm "$WORLD"/root/.laneyard/worktrees/work/plain
+    lane=work
+    tree="$WORLD/root/.laneyard/worktrees/$lane"
+    rm "$WORLD/root/.git/worktrees/$lane/index" "$tree/plain"
+    printf 'on' >"$tree/file"
     kill -9 $$
 esac"""
 # The last that is asked of git when a snapshot is put into its checkout.
