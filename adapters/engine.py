@@ -43,10 +43,27 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     actor: Actor
     digest: bytes | None = None
+    expected: int | None = None  # the version that the lane must have for the first command
 
     def aside(self) -> Request:
         """Returns the same request for a command on the way to the one that answers it."""
         return msgspec.structs.replace(self, digest=None)
+
+    def beside(self) -> Request:
+        """Returns the same request for another stream than that of the command that answers it."""
+        return msgspec.structs.replace(self, digest=None, expected=None)
+
+    def after(self, committed: Committed) -> Request:
+        """Returns the same request for the command that follows: what is expected is how that one ended."""
+        return self.at(committed.version)
+
+    def at(self, version: int) -> Request:
+        """Returns the same request with another version expected, if one was expected at all."""
+        return self if self.expected is None else msgspec.structs.replace(self, expected=version)
+
+    def because(self, cause: str) -> Request:
+        """Returns what this process does about somebody's earlier request: his cause, our doing."""
+        return Request(id=cause, actor=self.actor)
 
 
 class Engine:
@@ -66,6 +83,7 @@ class Engine:
     async def handle(self, lane_id: str, command: commands.AnyCommand, request: Request) -> Committed:
         """Decides, writes down, then does; returns what the decision led to with the lane as it is now.
 
+        What was decided before is not done again here: whoever decided it does it, or the next recovery.
         Raises a Refusal, after which nothing has changed, or StoreError.
         """
         stream = stream_of(lane_id)
@@ -77,8 +95,11 @@ class Engine:
             command_id=request.id if request.digest is not None else None,
             digest=request.digest or b"",
             claiming=True,
+            expected=request.expected,
         )
         committed = await self._append(entry, type(command).__name__)
+        if committed.replayed:
+            return committed
         async for step in self._steps(committed.stream, committed.lane, request):
             committed = msgspec.structs.replace(
                 committed,
@@ -90,9 +111,16 @@ class Engine:
         return committed
 
     async def note(self, stream: str, facts: tuple[Fact, ...], request: Request) -> Committed:
-        """Appends facts that are no lane's."""
+        """Appends facts that are no lane's. Raises CommandReused, VersionMismatch, StoreError."""
         entry = Entry(
-            stream=stream, decide=lambda lane: facts, actor=request.actor, cause=request.id, claiming=True
+            stream=stream,
+            decide=lambda lane: facts,
+            actor=request.actor,
+            cause=request.id,
+            command_id=request.id if request.digest is not None else None,
+            digest=request.digest or b"",
+            claiming=True,
+            expected=request.expected,
         )
         return await self._append(entry, "note")
 
@@ -118,21 +146,28 @@ class Engine:
             lane = committed.lane
             yield committed
 
-    async def recover(self, streams: Iterable[tuple[str, Lane]], request: Request) -> dict[str, Exception]:
-        """Drives every lane whose journal is open; returns what stopped which, and none stops another."""
+    async def recover(
+        self, streams: Iterable[str], read: Callable[[str], tuple[Lane, str]], request: Request
+    ) -> dict[str, Exception]:
+        """Drives lanes whose journal is open; returns what stopped which, and none stops another.
+
+        `read` returns a stream's lane and the cause of its last event, which stays the cause of what follows:
+        what a command led to is found by its id, whoever has finished it.
+        """
         stopped: dict[str, Exception] = {}
         limit = trio.CapacityLimiter(AT_ONCE)
 
-        async def one(stream: str, lane: Lane) -> None:
+        async def one(stream: str) -> None:
             async with limit:
                 try:
-                    await self.drive(stream, lane, request)
+                    lane, cause = read(stream)
+                    await self.drive(stream, lane, request.because(cause))
                 except Exception as error:
                     stopped[lane_of(stream) or stream] = error
 
         async with trio.open_nursery() as nursery:
-            for stream, lane in streams:
-                nursery.start_soon(one, stream, lane)
+            for stream in streams:
+                nursery.start_soon(one, stream)
         return stopped
 
     async def _append(self, entry: Entry, step: str) -> Committed:

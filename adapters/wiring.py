@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -17,18 +17,32 @@ from adapters.performer.world import World
 from adapters.store.journal import Journal
 from adapters.store.reader import Reader
 from adapters.yard.yard import Yard
-from domain.envelope import Actor
+from domain.envelope import Actor, lane_of, stream_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from adapters.config import Settings
+    from domain.states import Lane
 
 
-def new_request(settings: Settings, command_id: str | None = None, digest: bytes | None = None) -> Request:
-    """Returns a request of this process."""
-    actor = Actor(os.getuid(), os.getpid(), settings.client)
-    return Request(id=command_id or str(uuid4()), actor=actor, digest=digest)
+def new_request(
+    settings: Settings,
+    command_id: str | None = None,
+    digest: bytes | None = None,
+    *,
+    uid: int | None = None,
+    pid: int | None = None,
+    client: str | None = None,
+    expected: int | None = None,
+) -> Request:
+    """Returns a request of this process, or of the process that is named."""
+    actor = Actor(
+        os.getuid() if uid is None else uid,
+        os.getpid() if pid is None else pid,
+        settings.client if client is None else client,
+    )
+    return Request(id=command_id or str(uuid4()), actor=actor, digest=digest, expected=expected)
 
 
 def git_door(settings: Settings) -> Git:
@@ -47,6 +61,41 @@ def inspector(settings: Settings) -> Inspector:
     return Inspector(git_door(settings), now)
 
 
+@contextmanager
+def open_store(settings: Settings, committed: Callable[[], None] | None = None) -> Iterator[Journal]:
+    """Opens the log under the state directory's lock. Raises StateLocked, StoreError.
+
+    `committed` hears on the writer's thread of everything that has become durable.
+    """
+    lock = own_state_dir(settings)
+    try:
+        journal = Journal(settings.store, now, committed)
+        try:
+            yield journal
+        finally:
+            journal.close()
+    finally:
+        lock.release()
+
+
+@asynccontextmanager
+async def yard_over(
+    settings: Settings,
+    journal: Journal,
+    *,
+    notice: Callable[[str, str], None] = lambda moment, step: None,
+    wrap: Callable[[Performer], Performer] = lambda performer: performer,
+) -> AsyncIterator[Yard]:
+    """Opens a yard over a log that is open: for one thread, of which any number may share the log.
+
+    Raises StoreError.
+    """
+    git = git_door(settings)
+    performer = wrap(GitPerformer(World(git, settings.state_dir)))
+    with Reader(settings.store) as reader:
+        yield Yard(settings, Engine(journal, performer, notice), reader, Inspector(git, now), git)
+
+
 @asynccontextmanager
 async def open_yard(
     settings: Settings,
@@ -58,26 +107,28 @@ async def open_yard(
 
     Yields the yard, and which lanes could not be driven on and why. Raises StateLocked, StoreError.
     """
-    lock = own_state_dir(settings)
-    try:
-        git = git_door(settings)
-        journal = Journal(settings.store, now)
-        try:
-            performer = wrap(GitPerformer(World(git, settings.state_dir)))
-            engine = Engine(journal, performer, notice)
-            with Reader(settings.store) as reader:
-                yard = Yard(settings, engine, reader, Inspector(git, now), git)
-                stopped = await _recover(yard, new_request(settings))
-                yield yard, stopped
-        finally:
-            journal.close()
-    finally:
-        lock.release()
+    with open_store(settings) as journal:
+        async with yard_over(settings, journal, notice=notice, wrap=wrap) as yard:
+            yield yard, await recover(yard, unfinished(yard.reader))
 
 
-async def _recover(yard: Yard, request: Request) -> dict[str, Exception]:
-    streams = [str(row["stream"]) for row in yard.reader.open_journals()]
-    if not streams:
-        return {}
-    lanes = ((stream, yard.reader.lane(stream.partition("-")[2])[0]) for stream in streams)
-    return await yard.engine.recover(lanes, request)
+def unfinished(reader: Reader, repository: str | None = None) -> list[str]:
+    """Returns the streams with an open journal, of one repository, by its key, or of all."""
+    owed = [str(row["stream"]) for row in reader.open_journals()]
+    if repository is None or not owed:
+        return owed
+    here = {stream_of(str(row["id"])) for row in reader.lanes() if row["repository"] == repository}
+    return [stream for stream in owed if stream in here]
+
+
+async def recover(yard: Yard, streams: Iterable[str]) -> dict[str, Exception]:
+    """Drives interrupted lanes on, each under the cause that it was begun with.
+
+    Returns what stopped which lane; none stops another.
+    """
+
+    def read(stream: str) -> tuple[Lane, str]:
+        lane, _, cause = yard.reader.story(lane_of(stream) or "")
+        return lane, cause
+
+    return await yard.engine.recover(streams, read, new_request(yard.settings))

@@ -28,6 +28,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 LANE_STREAM = "lane-"
 REPOSITORY_STREAM = "repository-"
+SWEEP_STREAM = "sweep-"
 
 
 def lane_of(stream: str) -> str | None:
@@ -38,3 +39,8 @@ def lane_of(stream: str) -> str | None:
 def stream_of(lane: str) -> str:
     """Returns the stream that tells of a lane."""
     return LANE_STREAM + lane
+
+
+def sweep_stream(command: str) -> str:
+    """Returns the stream that tells of the sweep that a command asked for."""
+    return SWEEP_STREAM + command

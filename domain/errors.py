@@ -354,3 +354,15 @@ class CommandReused(Refusal):
     code = "command_reused"
     text = "the command id {command_id!r} was used for another request."
     remedy = "Use a fresh id for a new request."
+
+
+@dataclass(eq=False)
+class VersionMismatch(Refusal):
+    """The lane is not as it was when the request was made."""
+
+    expected: int
+    version: int
+    code = "version_mismatch"
+    text = "version {expected} was expected, and the lane is at version {version}."
+    remedy = "Look at the lane again, and ask with the version that it has now."
+    status = 412

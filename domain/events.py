@@ -382,6 +382,33 @@ class LaneReaped(Fact, frozen=True, kw_only=True):
     digest: str
 
 
+# Sweeps ---------------------------------------------------------------------------------------------------
+
+
+class SweptLane(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sweep did with one lane; `code` and `reason` say why it ended before its goal."""
+
+    lane: str
+    state: str
+    code: str | None = None
+    reason: str | None = None
+
+
+class SweepPlanned(Fact, frozen=True, kw_only=True):
+    """These lanes were due, in `repository` or, where it is none, in all; each is told in its own stream."""
+
+    TAG: ClassVar[str] = "sweep.planned@1"
+    repository: str | None
+    lanes: tuple[str, ...]
+
+
+class SweepFinished(Fact, frozen=True, kw_only=True):
+    """Every planned lane has had its turn."""
+
+    TAG: ClassVar[str] = "sweep.finished@1"
+    results: tuple[SweptLane, ...]
+
+
 FACTS: tuple[type[Fact], ...] = (
     RepositoryRegistered,
     LaneAdopted,
@@ -417,6 +444,8 @@ FACTS: tuple[type[Fact], ...] = (
     TreeRetried,
     ReapingPlanned,
     LaneReaped,
+    SweepPlanned,
+    SweepFinished,
 )
 
 BY_TAG: dict[str, type[Fact]] = {fact.TAG: fact for fact in FACTS}

@@ -128,7 +128,24 @@ def _reaping(fact: e.Fact) -> str:
         case e.LaneReaped():
             return f"edition {fact.edition} reaped: {_entries(fact.entries)}, {fact.bytes} bytes"
         case _:
+            return _sweep(fact)
+
+
+def _sweep(fact: e.Fact) -> str:
+    match fact:
+        case e.SweepPlanned():
+            where = f" of {display(fact.repository)}" if fact.repository is not None else ""
+            return f"a sweep{where} found {_lanes(len(fact.lanes))} due"
+        case e.SweepFinished():
+            troubled = sum(each.code is not None for each in fact.results)
+            less = f", {troubled} of them not to the end" if troubled else ""
+            return f"the sweep has seen to {_lanes(len(fact.results))}{less}"
+        case _:
             return fact.TAG
+
+
+def _lanes(number: int) -> str:
+    return "1 lane" if number == 1 else f"{number} lanes"
 
 
 def _entries(number: int) -> str:

@@ -39,17 +39,17 @@ SPAWNING = {
     *(f"os.{verb}{form}" for verb in ("exec", "spawn") for form in FORMS),
 }
 ONLY_IN = [  # (names, the places that may use them); a place that ends in a slash is a folder
-    ({"os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv"}, ("adapters/config.py",)),
+    ({"os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv"}, ("adapters/config/",)),
     (SPAWNING, ("adapters/git/door.py",)),
     ({"psutil"}, ("adapters/processes.py",)),
     ({"apsw"}, ("adapters/store/",)),
     ({"watchfiles"}, ("adapters/watcher.py",)),
-    ({"adapters.wiring"}, ("adapters/cli/",)),
+    ({"adapters.wiring"}, ("adapters/cli/", "adapters/service/")),
     ({"print"}, ("adapters/cli/",)),
     ({"tests", "scripts", "eventsourcing.tests", "unittest"}, ()),
 ]
 LINES = {"domain": 300, "projections": 300, "adapters": 300}
-CATALOGUES = {"domain/events.py": 460, "domain/errors.py": 360}  # looked things up in, not read through
+CATALOGUES = {"domain/events.py": 460, "domain/errors.py": 380}  # looked things up in, not read through
 FUNCTION_LINES = 50
 DEV_TOOLS = re.compile(r"\b(pytest|mypy|ruff(?!: noqa)|xdist|hypothesis|pycryptodome)\b", re.IGNORECASE)
 
@@ -152,7 +152,11 @@ def declared() -> set[str]:
         *project["dependencies"],
         *(line for extra in extras if extra != "dev" for line in extras[extra]),
     ]
-    return {re.split(r"[^\w]", line)[0] for line in wanted} | set(OURS) | sys.stdlib_module_names
+    return (
+        {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in wanted}
+        | set(OURS)
+        | sys.stdlib_module_names
+    )
 
 
 def awaiting(module: Module) -> Iterator[str]:
@@ -240,7 +244,7 @@ LONG_FUNCTION = "def f() -> None:\n" + "    f()\n" * 50
         ("domain/a.py", "async def f(): ...", "nothing awaits"),
         ("projections/a.py", "[x async for x in y]", "nothing awaits"),
         ("adapters/a.py", "import os\nos.environ['HOME']", "a.py:2: os.environ belongs in adapters/config"),
-        ("adapters/a.py", "from os import getenv as g", "os.getenv belongs in adapters/config.py"),
+        ("adapters/a.py", "from os import getenv as g", "os.getenv belongs in adapters/config/"),
         ("adapters/a.py", "import subprocess", "subprocess belongs in adapters/git"),
         ("adapters/a.py", "import trio as t\nt.run_process", "trio.run_process belongs in adapters/git"),
         ("adapters/a.py", "import os.path\nos.execv", "os.execv belongs in adapters/git"),
@@ -275,7 +279,7 @@ def test_a_planted_violation_is_caught(tmp_path: Path, path: str, source: str, c
         ("projections/a.py", "from domain.events import Fact"),
         ("domain/a.py", "from datetime import UTC, datetime\ndatetime.fromtimestamp(0, UTC)"),
         ("domain/a.py", "def f(command):\n    return command.now, command.open"),
-        ("adapters/config.py", "import os\nos.environ.get('HOME')"),
+        ("adapters/config/place.py", "import os\nos.environ.get('HOME')"),
         ("adapters/git/door.py", "import subprocess\nfrom trio import run_process\nrun_process"),
         ("adapters/processes.py", "import psutil"),
         ("adapters/store/a.py", "import apsw\nimport apsw.bestpractice"),

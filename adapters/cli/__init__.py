@@ -1,9 +1,14 @@
 """The command line. Nothing heavy is imported before it is known to be needed."""
 
-import sys
-from collections.abc import Sequence
+from __future__ import annotations
 
-from adapters.cli.parser import Misused, build_parser
+import sys
+
+TYPE_CHECKING = False  # as in `typing`, whose import costs too much here
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapters.cli.parser import Misused
 
 DONE, REFUSED, USAGE, UNFINISHED, UNUSABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -12,13 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code (see `docs/cli.md`)."""
     given = sys.argv[1:] if argv is None else list(argv)
     try:
-        arguments = build_parser().parse_args(given)
-    except Misused as error:
-        return _misused(error, as_json="--json" in given)
-    from adapters.cli.failures import guarded
-
-    try:
-        return guarded(arguments)
+        return _run(given)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BaseExceptionGroup as group:
@@ -30,6 +29,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; Python would complain again when it flushes at exit.
         sys.stdout = None
         return DONE
+
+
+def _run(given: list[str]) -> int:
+    """Asks the service if that is all there is to do, else reads the command line and does what it says."""
+    from adapters.cli.thin import attempt
+
+    code = attempt(given)
+    if code is not None:
+        return code
+    from adapters.cli.parser import Misused, build_parser
+
+    try:
+        arguments = build_parser().parse_args(given)
+        from adapters.cli.failures import guarded
+
+        return guarded(arguments)
+    except Misused as error:
+        return _misused(error, as_json="--json" in given)
 
 
 def _misused(error: Misused, *, as_json: bool) -> int:

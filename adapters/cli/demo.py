@@ -13,7 +13,8 @@ import msgspec
 import trio
 
 from adapters import config
-from adapters.cli import DONE, UNFINISHED, changing, shapes, showing
+from adapters.api.answers import encoded
+from adapters.cli import DONE, UNFINISHED, changing, engine, showing
 from adapters.cli.failures import guarded
 from adapters.cli.output import say
 from adapters.cli.parser import build_parser
@@ -86,7 +87,7 @@ class Scratch:
         self.failed += code != DONE
         if self.as_json:
             output: list[Any] = [_decoded(line) for line in said.getvalue().splitlines()]
-            say(shapes.encoded({"step": why, "command": command, "exit": code, "output": output}))
+            say(encoded({"step": why, "command": command, "exit": code, "output": output}).decode())
         else:
             say(f"\n# {why}\n$ {command}")
             sys.stdout.write(said.getvalue())
@@ -178,9 +179,10 @@ def _dying(arguments: Namespace) -> int:
             raise Died
 
     try:
-        return changing.engine(arguments, changing.removal(arguments), die)
+        work = engine.working(arguments, "remove", changing.removal(arguments))
+        return engine.engine(arguments, work, die)
     except Died:
-        say(shapes.encoded({"died": "after-effect Move"}) if arguments.json else "(died)")
+        say(encoded({"died": "after-effect Move"}).decode() if arguments.json else "(died)")
         return DONE
 
 

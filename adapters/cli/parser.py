@@ -42,6 +42,7 @@ def build_parser() -> Parser:
     _add_ending(commands)
     _add_reading(commands)
     _add_upkeep(commands)
+    _add_service(commands)
     for command in commands.choices.values():
         _add_everywhere(command)
     return parser
@@ -117,3 +118,10 @@ def _add_upkeep(commands: "_Commands[Parser]") -> None:
     commands.add_parser("rebuild", help="make every table anew from the log")
     commands.add_parser("doctor", help="is everything in order to work?")
     commands.add_parser("demo", help="the whole life of a lane, in a scratch repository")
+
+
+def _add_service(commands: "_Commands[Parser]") -> None:
+    serve = commands.add_parser("serve", help="answer tools over a socket, until stopped")
+    serve.add_argument("--tcp", metavar="HOST:PORT", help="and over TCP, with a token")
+    completion = commands.add_parser("completion", help="print what completes commands in a shell")
+    completion.add_argument("shell", metavar="SHELL", help="bash, zsh or tcsh")

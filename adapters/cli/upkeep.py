@@ -10,9 +10,12 @@ import trio
 from eventsourcing.persistence import PersistenceError
 
 from adapters import config
-from adapters.cli import DONE, UNFINISHED, UNUSABLE, shapes
-from adapters.cli.failures import system_words
+from adapters.api.answers import Answer, encoded
+from adapters.api.documents import Rebuilt
+from adapters.api.problems import system_words
+from adapters.cli import DONE, UNFINISHED, UNUSABLE, asking
 from adapters.cli.output import count, legible, say
+from adapters.cli.telling import told
 from adapters.clock import now
 from adapters.files.errors import LockHeld
 from adapters.files.oslock import OsLock
@@ -49,7 +52,7 @@ def run_verify(arguments: Namespace) -> int:
     world = [] if findings else trio.run(_world, settings)
     if arguments.json:
         shape = {"events": checked, "log": findings, "world": world}
-        say(shapes.encoded(shape))
+        say(encoded(shape).decode())
     else:
         _print_findings(int(checked), findings, world)
     if findings:
@@ -80,7 +83,10 @@ def _print_findings(checked: int, findings: list[verify.Finding], world: list[Di
 
 
 def run_rebuild(arguments: Namespace) -> int:
-    """Makes every table anew from the log."""
+    """Makes every table anew from the log: by the service where one runs."""
+    code = asking.over(arguments, lambda service: service.tell(service.post("/v1/rebuild", {})))
+    if code is not None:
+        return code
     settings = config.load(arguments.state_dir)
     lock = own_state_dir(settings)
     try:
@@ -93,8 +99,8 @@ def run_rebuild(arguments: Namespace) -> int:
             journal.close()
     finally:
         lock.release()
-    say(shapes.encoded({"rebuilt": True}) if arguments.json else "every table is made anew from the log")
-    return DONE
+    answer = Answer(document=Rebuilt(), text="every table is made anew from the log")
+    return told(arguments, answer)
 
 
 def run_doctor(arguments: Namespace) -> int:
@@ -102,7 +108,7 @@ def run_doctor(arguments: Namespace) -> int:
     settings = config.load(arguments.state_dir)
     checks = [*_state_checks(settings), *_git_checks(settings), *_store_checks(settings)]
     if arguments.json:
-        say(shapes.encoded(checks))
+        say(encoded(checks).decode())
     else:
         for each in checks:
             say(f"{'ok ' if each['ok'] else 'BAD'}  {each['check']:<16} {legible(each['message'])}")

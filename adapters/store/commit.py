@@ -21,7 +21,7 @@ from adapters.store.connection import transaction
 from adapters.store.errors import translate
 from adapters.store.tables import Rows
 from domain.envelope import Actor, Envelope
-from domain.errors import CommandReused, PathInUse
+from domain.errors import CommandReused, PathInUse, VersionMismatch
 from domain.events import Fact
 from domain.lane import INITIAL, evolve
 from domain.paths import display
@@ -45,7 +45,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A request to append what `decide` makes of the stream's lane.
 
     `decide` is pure, and may be asked twice. With `command_id` the request is idempotent: the same id and
-    digest are answered with what they led to.
+    digest are answered with what they led to, whatever is expected. With `expected` any other version of the
+    stream is a VersionMismatch, before anything is decided.
     `claiming` refuses what would claim what another lane holds; an outcome is written down regardless.
     """
 
@@ -56,6 +57,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     command_id: str | None = None
     digest: bytes = b""
     claiming: bool = False
+    expected: int | None = None
 
 
 class Committed(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,6 +148,8 @@ class Committer:
 
     def _decide(self, batch: _Batch, entry: Entry) -> Committed:
         held = self._lane(batch, entry.stream)
+        if entry.expected not in (None, held.version):
+            raise VersionMismatch(entry.expected or 0, held.version)
         facts = entry.decide(held.lane)
         first = batch.position + 1
         events, lane = self._events(batch, entry, held, facts)

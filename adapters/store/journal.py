@@ -3,6 +3,7 @@
 What waits is committed together (group commit): while one transaction is being synced, the next one gathers.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -22,6 +23,8 @@ from adapters.store.errors import StoreError
 __all__ = ["ClaimTaken", "Committed", "Entry", "Journal", "Promise"]
 
 BATCH = 256  # commands to a transaction: bounds the wait of the first one
+
+_log = logging.getLogger(__name__)
 
 
 class Promise(Future[Committed]):
@@ -50,9 +53,15 @@ _Item = _Waiting | _Chore | _End
 
 
 class Journal:
-    """Appends facts, keeps the tables beside them, and answers when both are durable."""
+    """Appends facts, keeps the tables beside them, and answers when both are durable.
 
-    def __init__(self, path: bytes, clock: Callable[[], str]) -> None:
+    `committed` is called on the writer's thread once something more is in the log and durable, and before the
+    promises of it are kept: whoever has an answer knows that the listener was told.
+    """
+
+    def __init__(
+        self, path: bytes, clock: Callable[[], str], committed: Callable[[], None] | None = None
+    ) -> None:
         self._connection = connect(path)
         try:
             views.ensure(self._connection)
@@ -60,6 +69,7 @@ class Journal:
             self._connection.close()
             raise
         self._committer = Committer(self._connection, clock)
+        self._committed = committed
         self._queue: SimpleQueue[_Item] = SimpleQueue()
         self._open = True
         self._gate = Lock()  # nothing is queued behind the end
@@ -69,7 +79,8 @@ class Journal:
     def submit(self, entry: Entry) -> Promise:
         """Queues a request; the future is done when it is durable or refused, and cannot be cancelled.
 
-        The future raises a Refusal of the decision, ClaimTaken, CommandReused, or StoreError.
+        The future raises a Refusal of the decision, ClaimTaken, CommandReused, VersionMismatch, or
+        StoreError.
         Raises StoreError at once when the journal is closed.
         """
         promise = Promise()
@@ -82,6 +93,11 @@ class Journal:
         promise.set_running_or_notify_cancel()
         self._put(_Chore(work, promise))
         return promise
+
+    @property
+    def alive(self) -> bool:
+        """Tells whether the writer is there to write what is submitted."""
+        return self._thread.is_alive()
 
     def close(self) -> None:
         """Finishes what waits, and closes."""
@@ -130,11 +146,19 @@ class Journal:
                     self._commit([each])
                 return
             answers = [error] * len(waiting)
+        if self._committed and any(_appended(answer) for answer in answers):
+            self._tell(self._committed)
         for each, answer in zip(waiting, answers, strict=True):
             if isinstance(answer, BaseException):
                 each.promise.set_exception(answer)
             else:
                 each.promise.set_result(answer)
+
+    def _tell(self, listener: Callable[[], None]) -> None:
+        try:
+            listener()
+        except BaseException:  # whatever it is, the writer goes on: everybody waits for it
+            _log.exception("a listener of the journal failed")
 
     def _work(self, chores: Iterable[_Chore]) -> None:
         for chore in chores:
@@ -146,3 +170,7 @@ class Journal:
             else:
                 chore.promise.set_result(None)
             self._committer.reread()
+
+
+def _appended(answer: Answer) -> bool:
+    return isinstance(answer, Committed) and bool(answer.facts) and not answer.replayed

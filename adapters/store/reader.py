@@ -48,6 +48,14 @@ class Reader:
         """Returns the lanes table."""
         return self._records(lanes.TABLE)
 
+    def row(self, lane_id: str) -> Record | None:
+        """Returns one lane's row of the lanes table, or None."""
+        with translate():
+            if not tables.exists(self._connection, lanes.TABLE):
+                return None
+            found = tables.one(self._connection, lanes.TABLE, (lane_id,))
+        return None if found is None else records(lanes.TABLE, [found])[0]
+
     def repositories(self) -> list[Record]:
         """Returns the repositories under our care."""
         return self._records(repositories.TABLE)
@@ -58,15 +66,21 @@ class Reader:
 
     def lane(self, lane_id: str) -> tuple[Lane, int]:
         """Returns a lane folded from its stream, and the stream's version."""
-        lane, version = INITIAL, 0
-        for event in self.events(stream=stream_of(lane_id)):
-            lane, version = evolve(lane, event.fact), event.version
-        return lane, version
+        return self.story(lane_id)[:2]
 
-    def events(self, after: int = 0, to: int | None = None, stream: str | None = None) -> Iterator[Envelope]:
-        """Yields the events after a position."""
+    def story(self, lane_id: str) -> tuple[Lane, int, str]:
+        """Returns a lane folded from its stream, the stream's version, and the cause of its last event."""
+        lane, version, cause = INITIAL, 0, ""
+        for event in self.events(stream=stream_of(lane_id)):
+            lane, version, cause = evolve(lane, event.fact), event.version, event.cause
+        return lane, version, cause
+
+    def events(
+        self, after: int = 0, to: int | None = None, stream: str | None = None, limit: int | None = None
+    ) -> Iterator[Envelope]:
+        """Yields the events after a position, at most `limit`."""
         with translate():
-            yield from log.events(self._connection, after, to, stream)
+            yield from log.events(self._connection, after, to, stream, limit)
 
     def fold(self, to: int | None = None) -> Fold:
         """Returns every table as it was at a position, by default the last."""

@@ -101,6 +101,14 @@ def read(connection: apsw.Connection, table: Table) -> list[Row]:
     return cast("list[Row]", cursor.fetchall())
 
 
+def one(connection: apsw.Connection, table: Table, key: Key) -> Row | None:
+    """Returns the row with this key."""
+    found = connection.execute(
+        f"SELECT {', '.join(table.names)} FROM {table.name} WHERE {_where(table)}", key
+    )
+    return cast("Row | None", found.fetchone())
+
+
 def exists(connection: apsw.Connection, table: Table) -> bool:
     """Tells whether the table is there."""
     found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table.name,)).fetchone()

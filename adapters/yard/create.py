@@ -17,7 +17,7 @@ from adapters.git.registration import read_registration
 from adapters.lookup import GONE, find_lane
 from adapters.repositories import MANAGED
 from adapters.store.journal import ClaimTaken
-from adapters.yard.yard import Done, ended
+from adapters.yard.yard import Concluded, Done, ended
 from domain import lane as lanes
 from domain.commands import CreateLane
 from domain.envelope import lane_of
@@ -38,7 +38,6 @@ from domain.states import Failed, NeedsReview, Undoing
 if TYPE_CHECKING:
     from adapters.engine import Request
     from adapters.repositories import Repository
-    from adapters.store.journal import Committed
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard
 
@@ -78,7 +77,7 @@ async def create(yard: Yard, repository: Repository, wish: Wish, request: Reques
     slug = slugify(wish.name)
     explicit = branch_ref(wish.branch) if wish.branch is not None else None
     rows = yard.reader.lanes()
-    parent = find_lane(rows, repository.key, wish.parent) if wish.parent is not None else None
+    parent = find_lane(rows, repository.key, wish.parent, None) if wish.parent is not None else None
     _require_room(repository)
     taken: set[str] = set()
     while True:
@@ -94,22 +93,22 @@ async def create(yard: Yard, repository: Repository, wish: Wish, request: Reques
         lanes.decide(lanes.INITIAL, command)  # what it refuses, it refuses before the repository is noted
         await yard.register(repository, request)
         try:
-            committed = await yard.engine.handle(command.lane, command, request)
+            await yard.engine.handle(command.lane, command, msgspec.structs.replace(request, expected=None))
         except ClaimTaken as error:
             if explicit is not None and error.kind == "branch":
                 raise BranchInUse(short_branch(ref) or ref, _lane(yard, error.holder)) from error
             taken.add(chosen)
             continue
-        return _created(committed)
+        return _created(yard.concluded(request, command.lane))
 
 
-def _created(committed: Committed) -> Done:
-    match committed.lane:
+def _created(concluded: Concluded) -> Done:
+    match concluded.lane:
         case Failed() | Undoing() | NeedsReview() as lane:
             code = lane.cause if isinstance(lane, NeedsReview) else lane.code
-            return ended(committed, (code, lane.reason))
+            return ended(concluded, (code, lane.reason))
         case _:
-            return ended(committed)
+            return ended(concluded)
 
 
 def _command(

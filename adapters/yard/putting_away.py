@@ -1,18 +1,19 @@
-"""Snapshots and removals: look, keep what must be kept, look again, and only then plan the move."""
+"""Removals: look, keep what must be kept, look again, and only then plan the move."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
-from adapters.yard.yard import Done, ended
+from adapters.yard.capturing import SnapshotNotMade, capture, place_of, snapshot, try_capture
+from adapters.yard.reaping import begun, reap, reaped
+from adapters.yard.yard import Concluded, Done, ended
 from domain import lane as lanes
-from domain.commands import RemoveLane, SnapshotLane
-from domain.errors import ChangedSinceSnapshot, NotSnapshotted, Refusal, StateInside, WrongState
-from domain.events import LaneSnapshotted, RemovalAbandoned, SnapshotFailed, SnapshotPlanned
+from domain.commands import RemoveLane
+from domain.errors import ChangedSinceSnapshot, NotSnapshotted, Refusal, StateInside
+from domain.events import RemovalAbandoned, RemovalPlanned, SnapshotPlanned
 from domain.paths import display, pack, unpack
-from domain.states import Active, NeedsReview, Quarantined, name
+from domain.states import Quarantined
 
 if TYPE_CHECKING:
     from adapters.engine import Request
@@ -21,59 +22,69 @@ if TYPE_CHECKING:
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard
     from domain.events import Mode
-    from domain.evidence import Place, Seen, Snapshot
+    from domain.evidence import Place, Seen
     from domain.states import Lane
+
+__all__ = ["ReapRefused", "SnapshotNotMade", "capture", "place_of", "remove", "snapshot"]
 
 ATTEMPTS = 3  # snapshots of a lane that somebody keeps writing to
 
 
-class SnapshotNotMade(Refusal):
-    """A capture has failed, and nothing was changed. The code is the capture's."""
+class ReapRefused(Exception):
+    """The lane is in quarantine, as was asked for, and the reaping that was to follow is refused."""
 
-    def __init__(self, code: str, reason: str) -> None:
-        super().__init__()
-        self.code, self.reason = code, reason  # type: ignore[misc]
-
-    @property
-    def details(self) -> dict[str, object]:
-        """Returns why."""
-        return {"reason": self.reason}
-
-    def __str__(self) -> str:
-        return f"no snapshot was made: {self.reason}."
-
-
-async def snapshot(yard: Yard, row: Record, request: Request, *, tolerant: bool = False) -> Done:
-    """Captures a lane without removing it. Raises a Refusal."""
-    if (earlier := yard.answered(request)) is not None:
-        return ended(earlier)
-    lane, _ = yard.reader.lane(str(row["id"]))
-    seen = await yard.inspector.look(place_of(lane, "snapshotted"))
-    committed, _ = await capture(yard, str(row["id"]), seen, request, tolerant=tolerant)
-    return ended(committed)
-
-
-async def capture(
-    yard: Yard, lane_id: str, seen: Seen, request: Request, *, tolerant: bool = False
-) -> tuple[Committed, Snapshot]:
-    """Takes a snapshot of what was seen. Raises a Refusal, or SnapshotNotMade."""
-    command = SnapshotLane(snapshot=str(uuid4()), seen=seen, tolerant=tolerant)
-    committed = await yard.engine.handle(lane_id, command, request)
-    for fact in committed.facts:
-        if isinstance(fact, SnapshotFailed):
-            raise SnapshotNotMade(fact.code, fact.reason)
-        if isinstance(fact, LaneSnapshotted):
-            return committed, fact.snapshot
-    raise SnapshotNotMade("interrupted", "the capture ended without an answer")
+    def __init__(self, slug: str, refusal: Refusal) -> None:
+        super().__init__(f"{slug} is in quarantine, but was not reaped: {refusal}")
+        self.slug, self.refusal = slug, refusal
 
 
 async def remove(
-    yard: Yard, repository: Repository, row: Record, request: Request, *, mode: Mode, delete_branch: bool
+    yard: Yard,
+    repository: Repository,
+    row: Record,
+    request: Request,
+    *,
+    mode: Mode,
+    delete_branch: bool,
+    reap: bool = False,
 ) -> Done:
-    """Puts a lane into quarantine, with a snapshot first if there is work in it. Raises a Refusal."""
-    if (earlier := yard.answered(request)) is not None:
-        return _removed(earlier)
+    """Puts a lane into quarantine, with a snapshot first if there is work in it, and reaps it if asked to.
+
+    Raises a Refusal, after which the lane is where it was, or ReapRefused.
+    """
+    concluded = yard.answered(request)
+    if concluded is None:
+        await _put_away(yard, repository, row, request, mode=mode, delete_branch=delete_branch)
+        concluded = yard.concluded(request, str(row["id"]))
+    if reap and _still_rests(yard, concluded):
+        await _reap_as_well(yard, concluded, request)
+        concluded = yard.concluded(request, concluded.lane_id)
+    return reaped(concluded) if begun(concluded) else _removed(concluded, delete_branch=delete_branch)
+
+
+def _still_rests(yard: Yard, concluded: Concluded) -> bool:
+    """Tells whether the lane rests as this request has put it away, and not as a later one has."""
+    lane, _ = yard.reader.lane(concluded.lane_id)
+    left = concluded.lane
+    if not isinstance(lane, Quarantined) or not isinstance(left, Quarantined):
+        return False
+    return lane.record.edition == left.record.edition
+
+
+async def _reap_as_well(yard: Yard, concluded: Concluded, request: Request) -> None:
+    row = concluded.row
+    assert row is not None
+    try:
+        await reap(yard, row, request.aside().at(concluded.version))
+    except Refusal as error:
+        raise ReapRefused(str(row["slug"]), error) from error
+
+
+async def _put_away(
+    yard: Yard, repository: Repository, row: Record, request: Request, *, mode: Mode, delete_branch: bool
+) -> None:
     lane_id = str(row["id"])
+    request = yard.resumed(request, lane_id)
     lane, _ = yard.reader.lane(lane_id)
     place = place_of(lane, "removed")
     _require_outside(yard, place)
@@ -81,17 +92,26 @@ async def remove(
     seen = await yard.inspector.look(place)
     base = RemoveLane(resting=resting, seen=seen, mode=mode, delete_branch=delete_branch)
     if not _needs_snapshot(lane, base):
-        return _removed(await yard.engine.handle(lane_id, base, request))
+        await yard.engine.handle(lane_id, base, request)
+        return
+    await _keep_and_put_away(yard, lane_id, place, base, request)
+
+
+async def _keep_and_put_away(
+    yard: Yard, lane_id: str, place: Place, base: RemoveLane, request: Request
+) -> None:
+    """Removes the lane with a snapshot that is as the tree is, even if somebody writes there meanwhile."""
     for attempt in range(ATTEMPTS):
-        seen = await yard.inspector.look(place) if attempt else seen
-        command = await _with_snapshot(yard, lane_id, place, base, seen, request)
+        seen = await yard.inspector.look(place) if attempt else base.seen
+        committed, command = await _with_snapshot(yard, lane_id, place, base, seen, request.aside())
+        request = request.after(committed)
         try:
-            kept = delete_branch and not command.delete_branch
-            return _removed(await yard.engine.handle(lane_id, command, request), branch_kept=kept)
+            await yard.engine.handle(lane_id, command, request)
         except ChangedSinceSnapshot:
             if attempt == ATTEMPTS - 1:
                 raise
-    raise AssertionError("unreachable")
+        else:
+            return
 
 
 def _needs_snapshot(lane: Lane, command: RemoveLane) -> bool:
@@ -107,17 +127,16 @@ def _needs_snapshot(lane: Lane, command: RemoveLane) -> bool:
 
 async def _with_snapshot(
     yard: Yard, lane_id: str, place: Place, base: RemoveLane, seen: Seen, request: Request
-) -> RemoveLane:
+) -> tuple[Committed, RemoveLane]:
     """Returns the command with a snapshot and a look taken after it; forced, also without one."""
     tolerant = base.mode == "force"
-    try:
-        committed, taken = await capture(yard, lane_id, seen, request.aside(), tolerant=tolerant)
-    except SnapshotNotMade:
+    committed, taken = await try_capture(yard, lane_id, seen, request, tolerant=tolerant)
+    if isinstance(taken, SnapshotNotMade):
         if not tolerant:
-            raise
-        return _replace(base, seen, None)
+            raise taken
+        return committed, _replace(base, seen, None)
     again = await yard.inspector.look(place, omit=_left_out(committed))
-    return _replace(base, again, taken.id)
+    return committed, _replace(base, again, taken.id)
 
 
 def _left_out(committed: Committed) -> tuple[str, ...]:
@@ -142,23 +161,13 @@ def _replace(base: RemoveLane, seen: Seen, taken: str | None) -> RemoveLane:
     )
 
 
-def _removed(committed: Committed, *, branch_kept: bool = False) -> Done:
-    for fact in committed.facts:
+def _removed(concluded: Concluded, *, delete_branch: bool) -> Done:
+    for fact in concluded.facts:
         if isinstance(fact, RemovalAbandoned):
-            return ended(committed, (fact.code, fact.reason))
-    lane = committed.lane
+            return ended(concluded, (fact.code, fact.reason))
+    lane = concluded.lane
     warnings = lane.warnings if isinstance(lane, Quarantined) else ()
-    if branch_kept:
+    plans = [fact for fact in concluded.facts if isinstance(fact, RemovalPlanned)]
+    if delete_branch and plans and plans[-1].snapshot_id is None:
         warnings = (*warnings, "the branch is kept, as no snapshot holds its commits")
-    return ended(committed, None, *warnings)
-
-
-def place_of(lane: Lane, verb: str) -> Place:
-    """Returns where the lane's tree is. Raises WrongState where it has none to look at."""
-    match lane:
-        case Active(place=place) | Quarantined(place=place):
-            return place
-        case NeedsReview(demolition=doomed):
-            return doomed.place
-        case _:
-            raise WrongState(verb, name(lane))
+    return ended(concluded, None, *warnings)

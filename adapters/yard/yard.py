@@ -6,22 +6,20 @@ import os
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import msgspec
-
 from adapters import repositories
 from adapters.files.identity import identify
 from adapters.git.heads import read_head
 from adapters.repositories import Repository
 from adapters.snapshots.capture import CannotCapture, head_of
-from adapters.store.journal import Committed
+from adapters.yard.concluded import Concluded, Done, conclude, ended
 from adapters.yard.describe import describe
 from domain.commands import AdoptLane
-from domain.envelope import lane_of
+from domain.envelope import lane_of, stream_of
 from domain.errors import CommandReused
 from domain.events import RepositoryRegistered
 from domain.evidence import Place
+from domain.lane import pending
 from domain.paths import pack, unpack
-from domain.states import Lane
 
 if TYPE_CHECKING:
     from adapters.config import Settings
@@ -29,16 +27,9 @@ if TYPE_CHECKING:
     from adapters.git.door import Git
     from adapters.inspector import Inspector
     from adapters.store.reader import Reader
+    from domain.states import Lane
 
-
-class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request has led to. `problem` is a stable code and words where it ended before its goal."""
-
-    lane_id: str
-    lane: Lane
-    position: int
-    problem: tuple[str, str] | None = None
-    warnings: tuple[str, ...] = ()
+__all__ = ["Concluded", "Done", "Yard", "ended", "known_repository"]
 
 
 class Yard:
@@ -53,30 +44,48 @@ class Yard:
         self.inspector = inspector
         self.git = git
 
-    def answered(self, request: Request) -> Committed | None:
-        """Returns what a request has led to already, if it came before. Raises CommandReused for another.
+    def concluded(self, request: Request, lane_id: str) -> Concluded:
+        """Returns what a request has led to in one lane so far, with the lane as it was at its end."""
+        return conclude(self.reader.events(stream=stream_of(lane_id)), lane_id, request.id)
 
-        The lane is given as it is now, which may be later than the answer.
-        """
-        if request.digest is None:
+    def answered(self, request: Request) -> Concluded | None:
+        """Returns what a request has led to already, if it came before. Raises CommandReused for another."""
+        stream = self.asked(request)
+        if stream is None:
             return None
-        found = self.reader.command(request.id)
+        lane_id = lane_of(stream)
+        if lane_id is None:
+            raise CommandReused(request.id)
+        return self.concluded(request, lane_id)
+
+    def asked(self, request: Request) -> str | None:
+        """Returns the stream that a request was answered in before. Raises CommandReused for another."""
+        found = self.reader.command(request.id) if request.digest is not None else None
         if found is None:
             return None
-        digest, stream, position = found
+        digest, stream, _ = found
         if digest != request.digest:
             raise CommandReused(request.id)
-        lane, version = self.reader.lane(lane_of(stream) or "")
-        events = [each for each in self.reader.events(stream=stream) if each.cause == request.id]
-        return Committed(
-            stream=stream,
-            lane=lane,
-            version=version,
-            first=events[0].position,
-            last=max(position, events[-1].position),
-            facts=tuple(each.fact for each in events),
-            replayed=True,
-        )
+        return stream
+
+    def resumed(self, request: Request, lane_id: str) -> Request:
+        """Returns the request with what it expects moved on past what it has done to the lane itself.
+
+        A request of several commands may have been interrupted between two of them.
+        """
+        expected = request.expected
+        if expected is None:
+            return request
+        later = [each for each in self.reader.events(stream=stream_of(lane_id)) if each.version > expected]
+        ours = all(each.cause == request.id for each in later)
+        return request.at(later[-1].version) if later and ours else request
+
+    async def drive_on(self, lane_id: str, request: Request) -> Lane:
+        """Finishes what was interrupted in a lane, if anything was, under the cause it was begun with."""
+        lane, _, cause = self.reader.story(lane_id)
+        if pending(lane) is None:
+            return lane
+        return await self.engine.drive(stream_of(lane_id), lane, request.because(cause))
 
     async def repository(self, path: bytes) -> Repository:
         """Returns the repository around a path. Raises NotARepository."""
@@ -90,7 +99,7 @@ class Yard:
             fact = RepositoryRegistered(
                 common=repository.key, root=pack(repository.root), object_format=repository.object_format
             )
-            await self.engine.note(repository.stream, (fact,), request)
+            await self.engine.note(repository.stream, (fact,), request.beside())
         if repository.root != repository.common and not self._has_primary(repository):
             await self._adopt_primary(repository, request)
 
@@ -113,7 +122,7 @@ class Yard:
             branch=branch,
             head=head,
         )
-        await self.engine.handle(lane_id, command, request.aside())
+        await self.engine.handle(lane_id, command, request.beside())
 
     async def _primary_head(self, repository: Repository) -> tuple[str | None, str | None]:
         """Returns the main checkout's commit and branch; without a commit only the branch."""
@@ -133,13 +142,3 @@ def known_repository(reader: Reader, common: bytes) -> Repository | None:
             sha256 = row["object_format"] == "sha256"
             return Repository(common, unpack(str(row["root"])), "sha256" if sha256 else "sha1")
     return None
-
-
-def ended(committed: Committed, problem: tuple[str, str] | None = None, *warnings: str) -> Done:
-    """Returns what a command has led to."""
-    lane = committed.lane
-    assert isinstance(lane, msgspec.Struct)
-    lane_id = committed.stream.partition("-")[2]
-    return Done(
-        lane_id=lane_id, lane=lane, position=committed.last, problem=problem, warnings=tuple(warnings)
-    )

@@ -29,6 +29,9 @@ from domain.events import (
     SnapshotApplied,
     SnapshotFailed,
     SnapshotPlanned,
+    SweepFinished,
+    SweepPlanned,
+    SweptLane,
     TreeDeregistered,
     TreeDestroyed,
     TreeExplained,
@@ -221,6 +224,8 @@ resisted = TreeResisted(path=RESTING, step="destroy", attempt=1, reason="busy", 
 retried = TreeRetried()
 reaping_planned = ReapingPlanned(journal_format=1, edition=1, snapshot_id="s-1", consent=None)
 reaped = LaneReaped(edition=1, snapshot_id="s-1", entries=3, bytes=120, digest="digest-1")
+sweep_planned = SweepPlanned(repository=COMMON, lanes=(LANE,))
+sweep_finished = SweepFinished(results=(SweptLane(lane=LANE, state="reaped"),))
 
 EXAMPLES: tuple[Fact, ...] = (
     registered,
@@ -260,4 +265,6 @@ EXAMPLES: tuple[Fact, ...] = (
     retried,
     reaping_planned,
     reaped,
+    sweep_planned,
+    sweep_finished,
 )

@@ -39,6 +39,7 @@ CODES = [
     "unknown_base",
     "unknown_ignored",
     "unsafe_path",
+    "version_mismatch",
     "wrong_state",
 ]
 EXAMPLES: dict[object, object] = {
@@ -71,7 +72,7 @@ def test_a_refusal_tells_its_evidence_in_words_and_by_field(refusal: type[Refusa
     text = str(raised)
     assert text.endswith((".", ")."))
     assert set(raised.details) == {field.name for field in dataclasses.fields(refusal)}
-    assert raised.status in {404, 409, 422}
+    assert raised.status in {404, 409, 412, 422}
     named = set(re.findall(r"\{(\w+)[!}]", refusal.text + refusal.remedy))
     assert named <= set(raised.details)
 

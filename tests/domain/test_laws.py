@@ -11,11 +11,12 @@ from domain.errors import Refusal
 from domain.events import BY_TAG, Fact
 from domain.lane import INITIAL, decide, evolve, fold, learn, pending
 from domain.states import NAMES, Lane, Nowhere, Reaping, Returning, Undoing, name
-from tests.domain.facts import EXAMPLES, registered
+from tests.domain.facts import EXAMPLES, registered, sweep_finished, sweep_planned
 from tests.domain.lives import LIVES
 from tests.domain.worlds import answers, requests
 
 STEPS = 15  # the longest saga: a rebuild whose five steps and whose undoing each take all three attempts
+OTHERS = (registered, sweep_planned, sweep_finished)
 PREFIXES = {
     fold(facts[:length]): facts[:length] for facts in LIVES.values() for length in range(len(facts) + 1)
 }
@@ -110,8 +111,9 @@ def test_evolve_takes_every_fact_in_every_state(fact: Fact) -> None:
         assert type(evolve(lane, fact)) in NAMES
 
 
-def test_a_lane_is_not_concerned_with_the_registration_of_its_repository() -> None:
-    assert all(evolve(lane, registered) == lane for lane in PREFIXES)
+@pytest.mark.parametrize("fact", OTHERS, ids=lambda fact: fact.TAG)
+def test_a_lane_is_not_concerned_with_what_other_streams_tell(fact: Fact) -> None:
+    assert all(evolve(lane, fact) == lane for lane in PREFIXES)
 
 
 @pytest.mark.parametrize("facts", LIVES.values(), ids=LIVES)
@@ -143,7 +145,7 @@ def test_every_fact_has_an_example_and_every_state_a_life() -> None:
 
 def test_every_fact_that_a_lane_tells_is_told_in_some_life() -> None:
     told = {fact.TAG for facts in LIVES.values() for fact in facts}
-    assert told == set(BY_TAG) - {registered.TAG}
+    assert told == set(BY_TAG) - {fact.TAG for fact in OTHERS}
 
 
 def test_the_milestones_are_the_six_words_of_an_auditor() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from domain.events import BranchDropped, BranchFreed, BranchRejoined, Fact
+from domain.events import BranchDropped, BranchFreed, BranchRejoined, Fact, SweepFinished, SweptLane
 from projections import history
 from projections.history import sentence
 from tests.domain.facts import (
@@ -20,6 +20,8 @@ from tests.domain.facts import (
     removal_planned,
     restored,
     snapshotted,
+    sweep_finished,
+    sweep_planned,
     unexplained,
 )
 from tests.domain.lives import CREATED, LIVES
@@ -63,6 +65,13 @@ def test_no_two_facts_share_a_sentence() -> None:
         (replace(restored, differences=("a", "b")), "edition 1 restored from the quarantine; a; b"),
         (unexplained, "nothing deleted, a person has to look: 1 entry is nowhere else"),
         (reaped, "edition 1 reaped: 3 entries, 120 bytes"),
+        (sweep_planned, "a sweep of /srv/shop/.git found 1 lane due"),
+        (replace(sweep_planned, repository=None, lanes=()), "a sweep found 0 lanes due"),
+        (sweep_finished, "the sweep has seen to 1 lane"),
+        (
+            SweepFinished(results=(SweptLane(lane=LANE, state="reaping", code="residual", reason="busy"),)),
+            "the sweep has seen to 1 lane, 1 of them not to the end",
+        ),
     ],
 )
 def test_a_sentence_says_what_happened(fact: Fact, words: str) -> None:

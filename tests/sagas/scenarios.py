@@ -185,5 +185,7 @@ SCENARIOS = (
         "review-resnapshot", in_review, lambda o: o.resnapshot(), f"{CAPTURE} ReapLane {DELETE}", "reaped"
     ),
     Scenario("review-discard", in_review, lambda o: o.discard(), f"DiscardLane {DELETE}", "reaped"),
-    Scenario("sweep", removed, lambda o: o.sweep(), f"ReapLane {DELETE}", "reaped", retention="0s"),
+    Scenario(
+        "sweep", removed, lambda o: o.sweep("once"), f"note ReapLane {DELETE} note", "reaped", retention="0s"
+    ),
 )

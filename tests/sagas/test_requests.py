@@ -1,4 +1,4 @@
-"""A request that comes twice is answered once, whatever it was made of."""
+"""A request that comes twice is answered once, and the same, whatever has come since."""
 
 from __future__ import annotations
 
@@ -6,38 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapters.wiring import new_request
-from adapters.yard import create, ending, putting_away
+from adapters.yard import ending, putting_away
 from domain.errors import CommandReused
 from domain.states import name
-from tests.sagas.scenarios import clean, dirty, removed, removed_clean
+from tests.sagas.asking import creates, forces_and_reaps, once, removes, removes_and_reaps, restores
+from tests.sagas.scenarios import clean, dirty, in_review, nothing, overgrown, reaped, removed, removed_clean
 from tests.sagas.worlds import World
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from adapters.engine import Request
-    from adapters.yard.yard import Done
+    from tests.sagas.asking import Act
     from tests.sagas.worlds import Open
 
-    Act = Callable[[Open, Request], Awaitable[Done]]
-
 pytestmark = pytest.mark.slow
-
-
-async def creates(opened: Open, request: Request) -> Done:
-    return await create.create(opened.yard, await opened.repository(), create.Wish(name="work"), request)
-
-
-async def removes(opened: Open, request: Request) -> Done:
-    return await putting_away.remove(
-        opened.yard, await opened.repository(), opened.row(), request, mode="safe", delete_branch=False
-    )
-
-
-async def nothing(opened: Open) -> None:
-    """The repository is not known yet."""
 
 
 ACTS: dict[str, tuple[Callable[[Open], Awaitable[object]], Act, str]] = {
@@ -45,39 +28,89 @@ ACTS: dict[str, tuple[Callable[[Open], Awaitable[object]], Act, str]] = {
     "snapshot": (dirty, lambda o, r: putting_away.snapshot(o.yard, o.row(), r), "active"),
     "remove a clean lane": (clean, removes, "quarantined"),
     "remove a dirty lane": (dirty, removes, "quarantined"),
+    "remove and reap": (dirty, removes_and_reaps, "reaped"),
+    "remove by force and reap": (overgrown, forces_and_reaps, "reaped"),
+    "restore from the quarantine": (removed, restores, "active"),
+    "restore from a snapshot": (reaped, restores, "active"),
     "reap": (removed, lambda o, r: ending.reap(o.yard, o.row(), r), "reaped"),
     "reap without a snapshot": (removed_clean, lambda o, r: ending.reap(o.yard, o.row(), r), "reaped"),
+    "put back after a review": (in_review, restores, "active"),
+    "resnapshot": (in_review, lambda o, r: ending.resnapshot(o.yard, o.row(), r), "reaped"),
+    "discard": (in_review, lambda o, r: ending.discard(o.yard, o.row(), r), "reaped"),
+}
+# What may be done to a lane in each state, so that it is no longer as the answer says.
+CHANGES: dict[str, Callable[[Open], Awaitable[object]]] = {
+    "active": lambda o: o.remove(mode="force"),
+    "quarantined": lambda o: o.restore(),
+    "reaped": lambda o: o.restore(),
 }
 
 
 @pytest.mark.parametrize("case", ACTS)
-async def test_the_second_time_changes_nothing_and_answers_with_the_same_lane(
-    tmp_path: Path, case: str
+async def test_the_second_time_changes_nothing_and_the_answer_is_the_same_after_changes_and_a_restart(
+    home: Path, case: str
 ) -> None:
     prepare, act, state = ACTS[case]
-    world = World(tmp_path)
+    world = World(home)
     async with world.open() as opened:
         await prepare(opened)
-        first = await act(opened, new_request(world.settings, "once", b"digest"))
-        before = world.tags()
-        second = await act(opened, new_request(world.settings, "once", b"digest"))
+        first = await act(opened, once(world))
+        row, before = opened.row(), world.tags()
+        again = await act(opened, once(world))
+        assert world.tags() == before
+        await CHANGES[state](opened)
+        changed, before = opened.row(), world.tags()
+        after_changes = await act(opened, once(world))
+    async with world.open() as opened:
+        after_restart = await act(opened, once(world))
     assert (name(first.lane), first.problem) == (state, None)
-    assert (second.lane_id, second.lane) == (first.lane_id, first.lane)
+    assert first.row == row != changed
+    assert [again, after_changes, after_restart] == [first] * 3
     assert world.tags() == before
 
 
-async def test_the_answer_is_still_there_after_a_restart(tmp_path: Path) -> None:
-    world = World(tmp_path)
+async def test_an_answer_holds_what_the_request_has_caused_and_nothing_else(world: World) -> None:
     async with world.open() as opened:
-        first = await creates(opened, new_request(world.settings, "once", b"digest"))
-    async with world.open() as opened:
-        second = await creates(opened, new_request(world.settings, "once", b"digest"))
-    assert second.lane_id == first.lane_id
+        await dirty(opened)
+        await opened.snapshot()
+        done = await removes(opened, once(world))
+    caused = [event for event in world.events() if event.cause == "once"]
+    assert done.facts == tuple(event.fact for event in caused)
+    assert (done.facts[0].TAG, done.facts[-1].TAG) == ("snapshot.planned@1", "lane.quarantined@1")
+    assert done.position == caused[-1].position
+    assert done.row is not None
+    assert (done.row["position"], done.row["version"]) == (caused[-1].position, caused[-1].version)
 
 
-async def test_the_same_id_for_another_request_is_refused(tmp_path: Path) -> None:
-    world = World(tmp_path)
+async def test_the_same_id_for_another_request_is_refused(world: World) -> None:
     async with world.open() as opened:
-        await creates(opened, new_request(world.settings, "once", b"digest"))
+        await creates(opened, once(world))
         with pytest.raises(CommandReused):
-            await creates(opened, new_request(world.settings, "once", b"another"))
+            await creates(opened, once(world, b"another"))
+
+
+async def test_a_snapshot_that_failed_is_answered_with_the_same_refusal(world: World) -> None:
+    async with world.open() as opened:
+        await dirty(opened)
+    world.fake('case " $* " in *" ls-tree "*) echo broken >&2; exit 128; esac')
+    answers = []
+    for program in (world.program, "git"):
+        world.program = program
+        async with world.open() as opened:
+            with pytest.raises(putting_away.SnapshotNotMade) as caught:
+                await putting_away.snapshot(opened.yard, opened.row(), once(world))
+            answers.append((caught.value.code, str(caught.value)))
+    assert answers[0] == answers[1]
+
+
+async def test_a_branch_that_is_kept_is_said_to_be_each_time(world: World) -> None:
+    async with world.open() as opened:
+        await dirty(opened)
+    world.fake('case " $* " in *" ls-tree "*) echo broken >&2; exit 128; esac')
+    answers = []
+    for program in (world.program, "git"):
+        world.program = program
+        async with world.open() as opened:
+            answers.append(await removes(opened, once(world), mode="force", delete_branch=True))
+    assert answers[0].warnings == ("the branch is kept, as no snapshot holds its commits",)
+    assert answers[1] == answers[0]

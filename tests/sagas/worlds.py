@@ -274,9 +274,10 @@ class Open:
         """Deletes what a review has looked at."""
         return await ending.discard(self.yard, self.row(lane), new_request(self.world.settings))
 
-    async def sweep(self) -> list[ending.Swept]:
-        """Deletes what has rested long enough."""
-        return await ending.sweep(self.yard, None, new_request(self.world.settings))
+    async def sweep(self, command: str | None = None) -> list[ending.Swept]:
+        """Deletes what has rested long enough; with an id the same sweep may be asked for again."""
+        request = new_request(self.world.settings, command, b"sweep" if command else None)
+        return await ending.sweep(self.yard, None, request)
 
 
 LITTER = re.compile(rb"(?<!laneyard)\.lock$|(^|/)retired-|(^|/)\.laneyard-")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapters.cli import changing, showing
+from adapters.api import showing
+from adapters.cli import changing, engine
 from adapters.cli.parser import build_parser
 from adapters.config import load
 from adapters.store.reader import Record
@@ -262,9 +263,9 @@ def test_the_next_step_is_one_that_the_lane_admits(facts: tuple[Fact, ...]) -> N
     for length in range(1, len(facts) + 1):
         lane, row = fold(facts[:length]), Record(slug="fix", owed=None)
         if pending(lane) is None and isinstance(lane, Undoing | Returning | Reaping):
-            assert showing.next_step(lane, row, {}) == "laneyard sweep --apply"
+            assert showing.next_step(lane, row, None) == "laneyard sweep --apply"
         elif pending(lane) is not None:
-            told = showing.next_step(lane, row | {"owed": "Move"}, {})
+            told = showing.next_step(lane, row | {"owed": "Move"}, None)
             assert told == "the next command finishes what was begun"
 
 
@@ -294,7 +295,7 @@ def test_what_a_dead_process_left_half_done_is_finished_by_the_next_command(
 
     arguments = build_parser().parse_args(["remove", "fix"])
     with pytest.raises(Died):
-        changing.engine(arguments, changing.removal(arguments), die)
+        engine.engine(arguments, engine.working(arguments, "remove", changing.removal(arguments)), die)
     doctor = laneyard("doctor")
     assert doctor.code == 3
     assert "owes Move" in doctor.out

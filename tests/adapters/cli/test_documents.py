@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from adapters.cli import glance, shapes
+from adapters.api import documents
+from adapters.api.lanes import Observed
 from adapters.cli.parser import build_parser
 from adapters.config import Configuration, RepositoryConfiguration
 from tests.adapters.cli.conftest import PROGRAM, ROOT, Desk
@@ -74,21 +75,29 @@ def test_the_page_has_every_option_of_a_command_and_no_other(name: str) -> None:
     assert re.findall(r"[A-Z]{2,}", heading.partition("--")[0]) == places
 
 
+def lane_fields() -> list[str]:
+    """Returns what a lane has as the log knows it, which is before what was observed."""
+    return [
+        each for each in documents.Lane.__struct_fields__ if each != "present" and not each.endswith("_now")
+    ]
+
+
 def test_the_page_has_the_fields_of_a_lane_in_their_order() -> None:
     text = CLI.partition("A **lane** has these fields")[2].partition("What was observed")[0]
     fields = [
         each for each in re.findall(r"`([a-z_]+)`", text) if each not in ("primary", "managed", "external")
     ]
-    assert fields == [*shapes.PLAIN, "path", *shapes.LATER]
+    assert fields == [each for each in lane_fields() if each != "path_encoded"]
 
 
 def test_the_page_has_the_observations_of_the_list() -> None:
     found = re.findall(r"`([a-z]+_now|present)`", sections()["list"])
-    assert found == [glance.PRESENT, glance.BRANCH, glance.HEAD]
+    assert found == list(Observed._fields)
 
 
 def test_the_page_has_the_observations_of_show() -> None:
-    assert re.findall(r"`([a-z]+)_now`", sections()["show"]) == list(shapes.OBSERVED)
+    found = re.findall(r"`([a-z]+_now)`", sections()["show"])
+    assert found == [each for each in documents.Lane.__struct_fields__ if each.endswith("_now")]
 
 
 def keys(kind: type[msgspec.Struct]) -> Iterator[tuple[str, object]]:
@@ -129,7 +138,8 @@ CHAPTERS = ("creation", "removal", "restore", "reaping", "snapshots", "demolitio
 SOURCES = (
     *(ROOT / f"domain/{name}.py" for name in CHAPTERS),
     *(ROOT / "adapters/performer").glob("*.py"),
-    *(ROOT / f"adapters/yard/{name}.py" for name in ("putting_away", "ending")),
+    *(ROOT / f"adapters/yard/{name}.py" for name in ("capturing", "putting_away", "reaping")),
+    ROOT / "adapters/api/concluding.py",
 )
 
 

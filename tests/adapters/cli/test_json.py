@@ -16,24 +16,25 @@ if TYPE_CHECKING:
 
 LANE = [
     *("id", "slug", "name", "state", "kind", "path", "branch", "head", "base_ref", "base_commit", "parent"),
-    *("owner", "edition", "created_at", "position"),
+    *("owner", "edition", "created_at", "position", "repository", "version"),
 ]
 EVENT = ["position", "type", "lane", "stream", "version", "time", "actor", "cause", "fact"]
 SEEN = [
-    *("head_now", "branch_now", "locked_now", "changed_now", "untracked_now", "ignored_now", "obstacles_now"),
+    *("branch_now", "head_now", "locked_now", "changed_now", "untracked_now", "ignored_now", "obstacles_now"),
 ]
 
 
 def test_a_lane_has_the_fields_of_a_lane_in_their_order(desk: Desk, laneyard: Laneyard) -> None:
     made = laneyard("--json", "create", "Fix login", "--owner", "session:7").json
     head = desk.git("rev-parse", "HEAD").strip()
-    assert list(made) == [*LANE, "warnings"]
+    assert list(made) == [*LANE, "warnings", "outcome"]
     assert (made["slug"], made["name"]) == ("fix-login", "Fix login")
     assert (made["state"], made["kind"], made["owner"]) == ("active", "managed", "session:7")
     assert made["path"] == str(desk.tree("fix-login"))
     assert (made["branch"], made["head"]) == ("refs/heads/fix-login", head)
     assert (made["base_ref"], made["base_commit"]) == ("refs/heads/main", head)
-    assert (made["parent"], made["edition"], made["warnings"]) == (None, 0, [])
+    assert (made["parent"], made["edition"], made["warnings"], made["outcome"]) == (None, 0, [], "done")
+    assert (made["repository"], made["version"]) == (str(desk.root / ".git"), 3)
 
 
 def test_the_list_is_an_array_of_lanes_with_what_was_observed(desk: Desk, laneyard: Laneyard) -> None:

@@ -479,3 +479,59 @@ def test_a_lane_without_events_is_nowhere(journal: Journal) -> None:
     answer = add(journal, entry("a"))[0]
     assert answer.lane == Nowhere()
     assert (answer.version, answer.first, answer.last, answer.facts) == (0, 1, 0, ())
+
+
+# Somebody who listens ---------------------------------------------------------------------------------------
+
+
+def test_a_listener_is_told_of_each_transaction_when_it_is_durable_and_before_the_answer(path: bytes) -> None:
+    seen: list[list[int]] = []
+
+    def listen() -> None:
+        seen.append(positions(path))  # another connection sees only what is committed
+        assert not any(promise.done() for promise in waiting)
+
+    waiting: list[Promise] = []
+    with closing(Journal(path, noon, listen)) as journal:
+        with busy(journal):
+            waiting += [journal.submit(entry(f"{n}", planned(f"{n}"))) for n in range(3)]
+        assert [promise.result(PATIENCE).last for promise in waiting] == [1, 2, 3]
+        waiting.clear()
+        add(journal, entry("a", planned("a")))
+    assert seen == [[1, 2, 3], [1, 2, 3, 4]]
+
+
+def test_a_listener_is_not_told_of_what_appends_nothing(path: bytes) -> None:
+    told: list[str] = []
+    request = entry("a", planned("a"), command="one", digest=b"d")
+    with closing(Journal(path, noon, lambda: told.append("told"))) as journal:
+        add(journal, request)
+        add(journal, request, entry("b"))
+        with pytest.raises(WrongState):
+            add(journal, refusing("a"))
+        journal.maintain(lambda _: None).result(PATIENCE)
+    assert told == ["told"]
+
+
+def test_a_listener_is_told_of_what_is_written_beside_a_failure(path: bytes) -> None:
+    told: list[str] = []
+    broken = list(life("b")[:10])
+    broken[5] = replace(broken[5], edition=2**63)  # JSON holds it, SQLite does not
+    with closing(Journal(path, noon, lambda: told.append("told"))) as journal:
+        together(journal, entry("a", planned("a")), entry("b", *broken), refusing("c"))
+    assert told == ["told"]
+    assert positions(path) == [1]
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit])
+def test_a_listener_with_a_bug_harms_nobody(
+    path: bytes, caplog: pytest.LogCaptureFixture, error: type[BaseException]
+) -> None:
+    def listen() -> None:
+        raise error
+
+    with closing(Journal(path, noon, listen)) as journal:
+        first, second = add(journal, entry("a", planned("a")), entry("b", planned("b")))
+    assert (first.last, second.last) == (1, 2)
+    assert [record.getMessage() for record in caplog.records] == ["a listener of the journal failed"] * 2
+    assert problems(path) == []

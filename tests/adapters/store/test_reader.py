@@ -68,6 +68,16 @@ def test_a_page_that_is_exactly_full_is_not_the_last(path: bytes) -> None:
         assert len(list(reader.events(stream=stream_of("a")))) == PAGE + 1
 
 
+def test_a_story_ends_with_the_cause_of_its_last_event(path: bytes) -> None:
+    with closing(Journal(path, noon)) as journal:
+        journal.submit(entry("a", *life("a")[:2], command="first")).result()
+        journal.submit(entry("a", life("a")[2], command="second")).result()
+        journal.submit(entry("b", life("b")[0], command="third")).result()
+    with Reader(path) as reader:
+        assert reader.story("a") == (fold(life("a")[:3]), 3, "second")
+        assert reader.story("nobody") == (Nowhere(), 0, "")
+
+
 def test_an_event_comes_back_as_it_was_written(path: bytes) -> None:
     with closing(Journal(path, noon)) as journal:
         journal.submit(entry("a", *life("a"), command="the cause")).result()

@@ -1,4 +1,4 @@
-"""Settings: the only reader of the environment and of configuration files. Everybody else is given values."""
+"""Everything that the wiring needs, from the environment and from configuration files."""
 
 import os
 import re
@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import msgspec
 
+from adapters.config import place
+from adapters.config.service import ServiceSettings
 from domain.errors import Refusal
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -27,7 +29,7 @@ class InvalidConfiguration(Refusal):
     code = "invalid_configuration"
     text = "{path}: {why}."
     remedy = "The keys are described in docs/configuration.md."
-    status = 500
+    status = 409
 
 
 class Quarantine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +58,7 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quarantine: Quarantine = Quarantine()
     git: GitSettings = GitSettings()
     lock: Lock = Lock()
+    service: ServiceSettings = ServiceSettings()
 
 
 class RepositoryConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,12 +83,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def load(state_dir: str | None, environment: Mapping[str, str] | None = None) -> Settings:
     """Returns the settings of this process. Raises InvalidConfiguration, OSError."""
-    values = dict(os.environ if environment is None else environment)
-    directory = os.path.abspath(os.fsencode(state_dir or _default_state_dir(values)))
+    values = place.environment() if environment is None else dict(environment)
+    directory = place.state_directory(state_dir, values)
     return Settings(
         state_dir=directory,
         environment=values,
-        client=values.get("LANEYARD_CLIENT", "laneyard"),
+        client=place.client(values),
         configuration=_read(os.path.join(directory, b"config.toml"), Configuration) or Configuration(),
     )
 
@@ -107,15 +110,6 @@ def seconds(duration: str) -> int:
     if found is None:
         raise ValueError(f"{duration!r} is not a duration such as 90s, 30m, 12h, 7d or 2w")
     return int(found[1]) * _UNITS[found[2]]
-
-
-def _default_state_dir(values: Mapping[str, str]) -> str:
-    if values.get("LANEYARD_STATE_DIR"):
-        return values["LANEYARD_STATE_DIR"]
-    base = values.get("XDG_STATE_HOME") or os.path.join(
-        values.get("HOME") or os.path.expanduser("~"), ".local", "state"
-    )
-    return os.path.join(base, "laneyard")
 
 
 def _read(path: bytes, kind: type[T]) -> T | None:

@@ -1,0 +1,76 @@
+"""What a request for a command may say. A key that is not here is refused by name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+Path = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=12_288,
+        description="a path, with %XX for `%` and for bytes that are not UTF-8",
+    ),
+]
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a request says."""
+
+
+class CreateBody(Body, frozen=True, kw_only=True):
+    """A lane to be made in the repository around a path; `parent` is a lane's slug or id."""
+
+    repository: Path
+    name: str
+    base: str | None = None
+    parent: str | None = None
+    branch: str | None = None
+    owner: str = "manual"
+
+
+class SnapshotBody(Body, frozen=True, kw_only=True):
+    """Nothing more needs to be said."""
+
+
+class RemoveBody(Body, frozen=True, kw_only=True):
+    """How a lane is put away."""
+
+    force: bool = False
+    reap: bool = False
+    delete_branch: bool = False
+
+
+class RestoreBody(Body, frozen=True, kw_only=True):
+    """What a lane is brought back from: by default its last edition."""
+
+    edition: Annotated[int, Meta(ge=1, le=1 << 31)] | None = None
+    snapshot: str | None = None
+
+
+class ReapBody(Body, frozen=True, kw_only=True):
+    """Nothing more needs to be said."""
+
+
+class ReviewBody(Body, frozen=True, kw_only=True):
+    """Nothing more needs to be said: the way out is in the address."""
+
+
+class SweepBody(Body, frozen=True, kw_only=True):
+    """Which repository is swept: one, the one around a path if there is one, or all."""
+
+    repository: Path | None = None
+    near: Path | None = None
+
+
+class RepositoryBody(Body, frozen=True, kw_only=True):
+    """A path inside the repository that is to come under our care."""
+
+    path: Path
+
+
+class RebuildBody(Body, frozen=True, kw_only=True):
+    """Nothing more needs to be said."""

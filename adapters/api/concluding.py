@@ -1,0 +1,69 @@
+"""From what a command has led to, to its answer; where it did not reach its goal, to why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapters.api.answers import Answer, NotReached
+from adapters.api.documents import GoneLane
+from adapters.api.lanes import changed_document
+from adapters.api.problems import plain
+from domain.states import NeedsReview, Quarantined, Reaped, Reaping, Returning, Undoing, name
+
+if TYPE_CHECKING:
+    from adapters.api.documents import Outcome
+    from adapters.store.reader import Record
+    from adapters.yard.yard import Done
+
+RESIDUAL = ("residual", "what is to be deleted could not be deleted whole")
+
+
+def changed(done: Done, sentence: str) -> Answer:
+    """Returns what has become of the lane. Raises NotReached."""
+    row = done.row
+    if row is None:
+        return _never_came_to_be(done)
+    stuck = isinstance(done.lane, Undoing | Returning | Reaping) and row["owed"] is None
+    problem = done.problem or (RESIDUAL if stuck else None)
+    unfinished = stuck or isinstance(done.lane, NeedsReview) or row["owed"] is not None
+    if problem is not None:
+        code, reason = problem
+        details: dict[str, object] = {"lane": row["id"], "state": row["state"], "reason": reason}
+        message = f"{plain(code, reason)}. {_ending(row, stuck=stuck)}"
+        raise NotReached(code, message, details, "unfinished" if unfinished else "refused")
+    warned = isinstance(done.lane, Quarantined) and bool(done.warnings)
+    outcome: Outcome = "unfinished" if unfinished or warned else "done"
+    document = changed_document(row, done.warnings, outcome)
+    lines = (sentence, *(f"note: {warning}" for warning in done.warnings))
+    return Answer(document=document, text="\n".join(lines), outcome=outcome)
+
+
+def _never_came_to_be(done: Done) -> Answer:
+    """Tells of a lane that has no row: its creation is undone, or what one had left is deleted."""
+    if done.problem is None:
+        gone = GoneLane(id=done.lane_id, state=name(done.lane), warnings=(), outcome="done")
+        return Answer(document=gone, text="what was left of a failed creation is deleted")
+    code, reason = done.problem
+    details: dict[str, object] = {"lane": done.lane_id, "state": name(done.lane), "reason": reason}
+    message = f"{plain(code, reason)}. Everything was undone; no worktree, branch or directory is left."
+    raise NotReached(code, message, details, "refused")
+
+
+def _ending(row: Record, *, stuck: bool) -> str:
+    if stuck:
+        return "What is left is tried again by 'laneyard sweep --apply'."
+    if row["state"] == "needs-review":
+        return f"Nothing more was deleted; 'laneyard review {row['slug']}' shows the ways out."
+    return f"The lane is {row['state']}, as it was before."
+
+
+def reaped(slug: str, done: Done) -> str:
+    """Returns what has become of a lane that was to be reaped, in a sentence."""
+    if not isinstance(done.lane, Reaped):
+        return f"{slug} is {name(done.lane)}"
+    edition = done.lane.record.editions[-1]
+    held = "all that it held but what was consented to" if done.warnings else "what it held"
+    return (
+        f"{slug} is reaped; snapshot {str(edition.snapshot_id)[:8]} has {held}. "
+        f"Bring it back with: laneyard restore {slug}"
+    )

@@ -1,0 +1,143 @@
+"""The commands: each asks a use case of the yard, and returns its answer or raises why there is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from adapters.api import bodies, showing
+from adapters.api.answers import Answer
+from adapters.api.concluding import changed, reaped
+from adapters.api.keeping import repositories
+from adapters.api.words import count
+from adapters.yard import create as creating
+from adapters.yard import ending, putting_away
+from adapters.yard.yard import known_repository
+from domain.errors import NoSuchLane
+from domain.paths import display, unpack
+from domain.states import Active, NeedsReview, Quarantined
+
+if TYPE_CHECKING:
+    from adapters.api.documents import RepositoryDocument
+    from adapters.engine import Request
+    from adapters.repositories import Repository
+    from adapters.store.reader import Record
+    from adapters.yard.yard import Done, Yard
+
+
+async def create(yard: Yard, body: bodies.CreateBody, request: Request) -> Answer:
+    """Makes a lane; the text is its path."""
+    repository = await yard.repository(unpack(body.repository))
+    wish = creating.Wish(
+        name=body.name, base=body.base, parent=body.parent, branch=body.branch, owner=body.owner
+    )
+    done = await creating.create(yard, repository, wish, request)
+    place = getattr(done.lane, "place", None)
+    return changed(done, display(place.path) if place else "")
+
+
+async def snapshot(yard: Yard, lane: str, body: bodies.SnapshotBody, request: Request) -> Answer:
+    """Captures a lane."""
+    row, _ = found(yard, lane)
+    done = await putting_away.snapshot(yard, row, request)
+    assert isinstance(done.lane, Active | Quarantined | NeedsReview)
+    taken = done.lane.record.snapshots[-1]
+    size = f"{count(taken.entries, 'entry')}, {count(taken.bytes, 'byte')}"
+    return changed(done, f"snapshot {taken.id} of {slug(done, row)}: {size}, verified")
+
+
+async def remove(yard: Yard, lane: str, body: bodies.RemoveBody, request: Request) -> Answer:
+    """Puts a lane into quarantine, and reaps it if asked to."""
+    row, repository = found(yard, lane)
+    done = await putting_away.remove(
+        yard,
+        repository,
+        row,
+        request,
+        mode="force" if body.force else "safe",
+        delete_branch=body.delete_branch,
+        reap=body.reap,
+    )
+    if body.reap and not isinstance(done.lane, Active | Quarantined):
+        return changed(done, reaped(slug(done, row), done))
+    record = getattr(done.lane, "record", None)
+    number, who = record.edition if record is not None else 0, slug(done, row)
+    sentence = f"{who} is in quarantine as edition {number}. Bring it back with: laneyard restore {who}"
+    return changed(done, sentence)
+
+
+async def restore(yard: Yard, lane: str, body: bodies.RestoreBody, request: Request) -> Answer:
+    """Brings a lane back."""
+    row, repository = found(yard, lane)
+    done = await ending.restore(yard, repository, row, request, edition=body.edition, snapshot=body.snapshot)
+    place = getattr(done.lane, "place", None)
+    return changed(done, f"{slug(done, row)} is back at {display(place.path) if place else ''}")
+
+
+async def reap(yard: Yard, lane: str, body: bodies.ReapBody, request: Request) -> Answer:
+    """Deletes a quarantined lane."""
+    row, _ = found(yard, lane)
+    done = await ending.reap(yard, row, request)
+    return changed(done, reaped(slug(done, row), done))
+
+
+async def put_back(yard: Yard, lane: str, body: bodies.ReviewBody, request: Request) -> Answer:
+    """Takes a lane out of its review by restoring it from the quarantine."""
+    row, repository = found(yard, lane)
+    done = await ending.restore(yard, repository, row, request)
+    return changed(done, f"{slug(done, row)} is back")
+
+
+async def resnapshot(yard: Yard, lane: str, body: bodies.ReviewBody, request: Request) -> Answer:
+    """Takes a lane out of its review by capturing it as it is, and reaping it."""
+    row, _ = found(yard, lane)
+    done = await ending.resnapshot(yard, row, request)
+    return changed(done, reaped(slug(done, row), done))
+
+
+async def discard(yard: Yard, lane: str, body: bodies.ReviewBody, request: Request) -> Answer:
+    """Takes a lane out of its review by deleting it, with a recorded consent."""
+    row, _ = found(yard, lane)
+    done = await ending.discard(yard, row, request)
+    return changed(done, f"{slug(done, row)} is discarded")
+
+
+async def register(yard: Yard, body: bodies.RepositoryBody, request: Request) -> Answer:
+    """Takes a repository and its main checkout under our care."""
+    repository = await yard.repository(unpack(body.path))
+    await yard.register(repository, request)
+    known = cast("list[RepositoryDocument]", repositories(yard.reader).document)
+    document = next(each for each in known if each.common == repository.key)
+    return Answer(document=document, text=f"{display(document.root)} is under our care")
+
+
+def review(yard: Yard, lane: str) -> Answer:
+    """Tells why a lane waits for a person, and the ways out."""
+    row, _ = found(yard, lane)
+    return showing.review(yard.reader, row)
+
+
+def slug(done: Done, row: Record) -> str:
+    """Returns what the lane was called when the command had ended."""
+    return str((done.row or row)["slug"])
+
+
+def found(yard: Yard, lane: str) -> tuple[Record, Repository]:
+    """Returns a lane's row and its repository. Raises NoSuchLane."""
+    row = yard.reader.row(lane)
+    if row is None:
+        raise NoSuchLane(lane)
+    repository = known_repository(yard.reader, unpack(str(row["repository"])))
+    assert repository is not None
+    return row, repository
+
+
+# By the last part of the address: what is said, and what is done.
+ON_LANES = {
+    "snapshot": (bodies.SnapshotBody, snapshot),
+    "remove": (bodies.RemoveBody, remove),
+    "restore": (bodies.RestoreBody, restore),
+    "reap": (bodies.ReapBody, reap),
+    "put-back": (bodies.ReviewBody, put_back),
+    "resnapshot": (bodies.ReviewBody, resnapshot),
+    "discard": (bodies.ReviewBody, discard),
+}

@@ -1,0 +1,1 @@
+"""The service: HTTP over a Unix socket in front of one engine."""

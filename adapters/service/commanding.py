@@ -1,0 +1,201 @@
+"""The requests that change something: each is one command with an id, run in its repository's isolate."""
+
+from __future__ import annotations
+
+import logging
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+import msgspec
+
+from adapters.api import operations
+from adapters.api.answers import Answer
+from adapters.api.documents import Command
+from adapters.api.problems import made, problem
+from adapters.service.headers import client_of, command_id, digest_of, expected_version, preference
+from adapters.service.misuse import AnswerForgotten, NoSuchCommand
+from adapters.service.responding import respond
+from adapters.wiring import new_request
+from domain.envelope import lane_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from litestar import Response
+
+    from adapters.api.documents import Problem
+    from adapters.engine import Request as Asked
+    from adapters.service import commands
+    from adapters.service.isolate_jobs import Job
+    from adapters.service.responding import Http
+    from adapters.service.service import Service, Station
+
+    Work = Callable[[Station, Asked], Awaitable[Answer]]
+    Lookup = Callable[[], Awaitable[str]]
+
+LOG = logging.getLogger("laneyard.commands")
+RETRY = "1"  # seconds after which it is worth asking again
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A command as it was sent: what it says, whose repository, which lane, and what is done."""
+
+    body: object
+    repository: str
+    lane: str | None
+    work: Work
+    created: bool = False
+
+
+def service_of(request: Http) -> Service:
+    """Returns the service that the application was made for."""
+    return cast("Service", request.app.state.service)
+
+
+async def command_lane(request: Http, verb: str, lane: str, body: object) -> Response[bytes]:
+    """Runs one of the commands on a lane."""
+    service = service_of(request)
+    row = service.row(lane)
+    _, operation = operations.ON_LANES[verb]
+
+    async def work(station: Station, asked: Asked) -> Answer:
+        await station.yard.drive_on(lane, asked)
+        return cast("Answer", await cast("Any", operation)(station.yard, lane, body, asked))
+
+    wanted = Wanted(body=body, repository=str(row["repository"]), lane=lane, work=work)
+    return await run(request, wanted)
+
+
+async def run(request: Http, wanted: Wanted) -> Response[bytes]:
+    """Hands a command over, waits for it as long as the client prefers, and answers."""
+    service, limits = service_of(request), service_of(request).settings.configuration.service
+    waiting = preference(request.headers.get("prefer"), limits.wait, limits.longest_wait)
+    asked = _asked(request, wanted)
+
+    async def job(station: Station) -> Answer:
+        return await wanted.work(station, asked)
+
+    def start() -> Job[Answer]:
+        started = service.isolate(wanted.repository).submit(job, wanted.lane)
+        started.on_end(partial(tell_end, started, asked.id, wanted.lane, wanted.repository))
+        return started
+
+    assert asked.digest is not None
+    command = service.commands.submit(asked.id, asked.digest, wanted.lane, start)
+    await command.job.wait(waiting.seconds)
+    applied = {"Preference-Applied": waiting.applied} if waiting.applied else {}
+    return _answered(request, command, applied, created=wanted.created)
+
+
+def _asked(request: Http, wanted: Wanted) -> Asked:
+    """Returns the request as the engine takes it: who asks, for what, and on which version."""
+    peer = request.scope.get("state", {}).get("peer")
+    return new_request(
+        service_of(request).settings,
+        command_id(request.headers.get("idempotency-key")) or str(uuid4()),
+        digest_of(request.method, request.url.path, wanted.body),
+        uid=os.getuid() if peer is None or peer.uid is None else peer.uid,
+        pid=0 if peer is None or peer.pid is None else peer.pid,
+        client=client_of(request.headers),
+        expected=expected_version(request.headers.get("if-match")),
+    )
+
+
+def _answered(
+    request: Http, command: commands.Command, headers: dict[str, str], *, created: bool
+) -> Response[bytes]:
+    """Returns what the command has led to, or 202 with where to follow it. Raises what stopped it."""
+    told = {"Idempotency-Key": command.id, **headers}
+    if command.state in ("waiting", "running"):
+        told |= {"Location": f"/v1/commands/{command.id}/answer", "Retry-After": RETRY}
+        shown = Answer(
+            document=document(command),
+            text=f"command {command.id} is {command.state}",
+            outcome="unfinished",
+        )
+        return respond(request, shown, 202, told)
+    answer = cast("Answer", command.result())
+    where = getattr(answer.document, "id", None)
+    if created and where is not None:
+        return respond(request, answer, 201, {**told, "Location": f"/v1/lanes/{where}"})
+    return respond(request, answer, 200, told)
+
+
+def document(command: commands.Command) -> Command:
+    """Returns a command as it stands."""
+    state, answer, failure = command.state, None, None
+    if command.job.ended:
+        try:
+            answer = command.job.result().document
+        except Exception as error:  # whatever it was, it is what the command has come to
+            failure = told(error)
+    position = getattr(answer, "position", None)
+    return Command(
+        id=command.id, state=state, lane=command.lane, position=position, answer=answer, problem=failure
+    )
+
+
+def tell_end(job: Job[Answer], command: str, lane: str | None, repository: str) -> None:
+    """Writes into the service's own log how a command has ended; runs in the isolate's thread."""
+    fields: dict[str, object] = {"cause": command, "lane": lane, "repository": repository}
+    try:
+        answer = job.result()
+    except Exception as error:  # it is the command's client that is told; here it is only written down
+        known = problem(error)
+        if known is None:
+            LOG.error("a command has met a bug", extra={"fields": fields | {"trace": job.trace}})
+        else:
+            LOG.info("a command was not done", extra={"fields": fields | {"problem": known.code}})
+        return
+    fields["position"] = getattr(answer.document, "position", None)
+    LOG.info("a command was done", extra={"fields": fields})
+
+
+def told(error: Exception) -> Problem:
+    """Returns the problem that an error is; what only a bug explains is an internal error."""
+    return problem(error) or made(
+        "internal_error",
+        "the service has met a bug of its own. What was written down stays; the service's log names it.",
+        {},
+        "unavailable",
+        500,
+    )
+
+
+async def follow(request: Http, command: str) -> Response[bytes]:
+    """Tells how far a command is, also of one that only the log remembers. Raises NoSuchCommand."""
+    service = service_of(request)
+    known = service.commands.find(command)
+    if known is not None:
+        limits = service.settings.configuration.service
+        await known.job.wait(preference(request.headers.get("prefer"), 0, limits.longest_wait).seconds)
+        shown = document(known)
+    else:
+        shown = _recorded(service, command)
+    return respond(request, Answer(document=shown, text=f"command {command} is {shown.state}"))
+
+
+def _recorded(service: Service, command: str) -> Command:
+    found = service.tables.reader.command(command)
+    if found is None:
+        raise NoSuchCommand(command)
+    _, stream, position = found
+    lane = lane_of(stream)
+    row = service.tables.lane(lane) if lane else None
+    owed = row is not None and row["owed"] is not None
+    return Command(id=command, state="running" if owed else "done", lane=lane, position=position)
+
+
+async def answer_of(request: Http, command: str) -> Response[bytes]:
+    """Answers as the command's own request would have been. Raises NoSuchCommand, AnswerForgotten."""
+    service, limits = service_of(request), service_of(request).settings.configuration.service
+    known = service.commands.find(command)
+    if known is None:
+        _recorded(service, command)
+        raise AnswerForgotten(command)
+    waiting = preference(request.headers.get("prefer"), limits.wait, limits.longest_wait)
+    await known.job.wait(waiting.seconds)
+    applied = {"Preference-Applied": waiting.applied} if waiting.applied else {}
+    return _answered(request, known, applied, created=False)

@@ -1,0 +1,133 @@
+"""The requests that only read."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from adapters.api import comparing, keeping, lanes, resolve, showing
+from adapters.api.answers import Answer
+from adapters.api.documents import Health
+from adapters.api.events import Filter
+from adapters.api.paging import page
+from adapters.service.commanding import service_of
+from adapters.service.responding import JSON, NDJSON, TEXT, chosen, respond, sent
+from domain.envelope import stream_of
+from domain.paths import unpack
+
+if TYPE_CHECKING:
+    from litestar import Response
+
+    from adapters.service.responding import Http
+    from adapters.service.service import Station
+
+
+async def list_lanes(
+    request: Http, repository: str | None, near: str | None, *, gone: bool, at: int | None, look: bool
+) -> Response[bytes]:
+    """Answers with the lanes, now or as of a position, and with what is seen of them now."""
+    service = service_of(request)
+    key = await service.scope(repository, near)
+    if at is not None:
+        rows = await service.reading(lambda reader: lanes.lanes_at(reader, at))
+        return respond(request, lanes.list_lanes(rows, None, key, gone))
+    rows = lanes.chosen(service.tables.lanes(), key, include_gone=gone)
+    seen = await service.observe(rows) if look else None
+    return respond(request, lanes.list_lanes(rows, seen, key, gone))
+
+
+async def resolve_lane(
+    request: Http, lane: str, repository: str | None, near: str | None, *, undone: bool
+) -> Response[bytes]:
+    """Answers which lane is meant by what people call it."""
+    service = service_of(request)
+    key = await service.scope(repository, near)
+    place = unpack(near) if near is not None else None
+    wanted = os.fsdecode(unpack(lane))
+
+    def look() -> resolve.Resolved:
+        with service.reader() as reader:
+            return resolve.find(reader, wanted, key, place, undone=undone)
+
+    found = await service.aside(look, lane)
+    return respond(request, Answer(document=found, text=found.id))
+
+
+async def show_lane(request: Http, lane: str) -> Response[bytes]:
+    """Answers with everything about a lane."""
+    service = service_of(request)
+    row = service.row(lane)
+
+    async def look(station: Station) -> Answer:
+        yard = station.yard
+        state, _ = yard.reader.lane(lane)
+        place = showing.inspected_place(state)
+        seen = await yard.inspector.look(place) if place is not None else None
+        return showing.show(yard.reader, yard.reader.row(lane) or row, seen)
+
+    timeout = service.settings.configuration.git.read_timeout
+    return respond(request, await service.isolate(str(row["repository"])).ask(look, timeout))
+
+
+async def review_lane(request: Http, lane: str) -> Response[bytes]:
+    """Answers why a lane waits for a person, and with the ways out."""
+    service = service_of(request)
+    row = service.row(lane)
+    return respond(request, await service.reading(lambda reader: showing.review(reader, row)))
+
+
+async def list_events(
+    request: Http, after: int, limit: int, lane: str | None, type_: str | None
+) -> Response[bytes]:
+    """Answers with a page of the log; `Link` says where the next one is."""
+    service = service_of(request)
+    wanted = Filter(stream_of(lane) if lane else None, type_)
+    found = await service.reading(lambda reader: page(reader, after, limit, wanted))
+    headers = {"Vary": "Accept", "Laneyard-Outcome": "done", "Laneyard-Position": str(found.looked)}
+    if found.next is not None:
+        query = urlencode({**request.query_params.dict(), "after": found.next}, doseq=True)
+        headers["Link"] = f'<{request.url.path}?{query}>; rel="next"'
+    match chosen(request, JSON, NDJSON, TEXT):
+        case kind if kind == NDJSON:
+            return sent(found.lines(), NDJSON, 200, headers)
+        case kind if kind == TEXT:
+            return sent(found.text(service.slugs()).encode("utf-8", "replace"), TEXT, 200, headers)
+        case _:
+            return respond(request, Answer(document=found.document(), text=""), 200, headers)
+
+
+async def differ(request: Http, before: int, after: int) -> Response[bytes]:
+    """Answers with what differs between two positions."""
+    return respond(
+        request, await service_of(request).reading(lambda reader: comparing.diff(reader, before, after))
+    )
+
+
+async def list_repositories(request: Http) -> Response[bytes]:
+    """Answers with the repositories under our care."""
+    return respond(request, keeping.repositories(service_of(request).tables.reader))
+
+
+async def list_snapshots(request: Http) -> Response[bytes]:
+    """Answers with every snapshot that is kept."""
+    return respond(request, await service_of(request).reading(keeping.snapshots))
+
+
+async def tell_health(request: Http) -> Response[bytes]:
+    """Answers whether the service is ready."""
+    service = service_of(request)
+    counts = service.commands.counts()
+    health = Health(
+        status=service.status,
+        version=version("laneyard"),
+        pid=os.getpid(),
+        position=service.tail.head,
+        commands=counts.running + counts.waiting,
+        subscribers=service.tail.subscribers,
+        stopped=dict(service.stopped),
+        silent=tuple(each.key for each in service.isolates.states() if each.silent),
+    )
+    status = 200 if health.status == "ready" else 503
+    return respond(request, Answer(document=health, text=f"the service is {health.status}"), status)

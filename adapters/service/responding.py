@@ -1,0 +1,54 @@
+"""From an answer or a problem to a response, as JSON or as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from litestar import Request, Response
+
+from adapters.api.answers import encoded
+from adapters.api.documents import Lane
+
+if TYPE_CHECKING:
+    from adapters.api.answers import Answer
+    from adapters.api.documents import Problem
+
+JSON, TEXT, NDJSON, SSE = "application/json", "text/plain", "application/x-ndjson", "text/event-stream"
+Http = Request[Any, Any, Any]
+
+PROBLEM = "application/problem+json"
+OUTCOME = "Laneyard-Outcome"
+
+
+def chosen(request: Http, *offered: str) -> str:
+    """Returns what the client likes best of what is offered, else the first."""
+    if not request.headers.get("accept"):
+        return offered[0]
+    return request.accept.best_match(list(offered)) or offered[0]
+
+
+def respond(
+    request: Http, answer: Answer, status: int = 200, headers: dict[str, str] | None = None
+) -> Response[bytes]:
+    """Returns the response to what was asked; of a lane with its version as ETag."""
+    shown = {OUTCOME: answer.outcome, "Vary": "Accept", **(headers or {})}
+    if isinstance(answer.document, Lane):
+        shown["ETag"] = f'"{answer.document.version}"'
+    if chosen(request, JSON, TEXT) == TEXT:
+        return sent(answer.text.encode("utf-8", "replace") + b"\n", TEXT, status, shown)
+    return sent(encoded(answer.document) + b"\n", JSON, status, shown)
+
+
+def refuse(request: Http, problem: Problem, headers: dict[str, str] | None = None) -> Response[bytes]:
+    """Returns the response to what was not done."""
+    shown = {OUTCOME: problem.outcome, "Vary": "Accept", **(headers or {})}
+    if chosen(request, PROBLEM, JSON, TEXT) == TEXT:
+        body = f"{problem.detail} [{problem.code}]\n".encode()
+        return sent(body, TEXT, problem.status, shown)
+    return sent(encoded(problem) + b"\n", PROBLEM, problem.status, shown)
+
+
+def sent(body: bytes, media: str, status: int, headers: dict[str, str]) -> Response[bytes]:
+    """Returns a response as it is."""
+    typed = f"{media}; charset=utf-8" if media == TEXT else media
+    return Response(content=body, status_code=status, media_type=typed, headers=headers)

@@ -1,0 +1,241 @@
+"""The addresses: what each takes, and which function answers it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
+
+from litestar import Response, get, post
+from litestar.openapi import ResponseSpec
+from litestar.params import Parameter
+
+from adapters.api import bodies, documents, operations
+from adapters.api.resolve import Resolved
+from adapters.service import commanding, following, making, reading, sweeping
+from adapters.service.responding import Http
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from litestar.handlers import HTTPRouteHandler
+T = TypeVar("T")
+POSITION = 1 << 62
+
+LaneId = Annotated[str, Parameter(min_length=1, max_length=64, description="the lane's id")]
+CommandId = Annotated[str, Parameter(min_length=1, max_length=255, description="the command's id")]
+Inside = Annotated[
+    str | None, Parameter(min_length=1, max_length=12_288, description="a path inside the repository")
+]
+Near = Annotated[
+    str | None,
+    Parameter(
+        min_length=1, max_length=12_288, description="where somebody stands: the repository around it, or all"
+    ),
+]
+Position = Annotated[int, Parameter(ge=0, le=POSITION)]
+Limit = Annotated[int, Parameter(ge=1, le=1000)]
+Glob = Annotated[
+    str | None, Parameter(query="type", min_length=1, max_length=100, description="such as lane.*")
+]
+Key = Annotated[
+    str | None,
+    Parameter(header="Idempotency-Key", min_length=1, max_length=255, pattern="^[!-~]+$", required=False),
+]
+Match = Annotated[str | None, Parameter(header="If-Match", pattern=r'^(\*|"\d{1,18}")$', required=False)]
+Prefer = Annotated[str | None, Parameter(header="Prefer", max_length=200, required=False)]
+
+
+def problems(*statuses: int) -> dict[int, ResponseSpec]:
+    """Returns what an address may answer apart from its document."""
+    return {
+        status: ResponseSpec(
+            documents.Problem, description="a problem", media_type="application/problem+json"
+        )
+        for status in (400, *statuses, 503)
+    }
+
+
+READ = problems(404, 409, 422)
+CHANGE = {
+    202: ResponseSpec(documents.Command, description="it goes on: Location says where to follow it"),
+    **problems(404, 408, 409, 410, 412, 413, 415, 422, 502, 504, 507),
+}
+
+
+@get("/v1/lanes", operation_id="listLanes", responses=READ)
+async def list_lanes(
+    request: Http,
+    repository: Inside = None,
+    near: Near = None,
+    all: bool = False,  # noqa: A002 (the parameter's name)
+    at: Position | None = None,
+    observe: Literal["now", "none"] = "now",
+) -> Response[list[documents.Lane]]:
+    """Lists lanes, now or as of a position; `observe=none` leaves out what is seen of them."""
+    return await typed(reading.list_lanes(request, repository, near, gone=all, at=at, look=observe == "now"))
+
+
+@get("/v1/resolve", operation_id="resolveLane", responses=READ)
+async def resolve_lane(
+    request: Http,
+    lane: Annotated[str, Parameter(min_length=1, max_length=12_288)],
+    repository: Inside = None,
+    near: Near = None,
+    undone: bool = False,
+) -> Response[Resolved]:
+    """Finds the lane that is meant by a slug, an id or its beginning, or a path inside the lane."""
+    return await typed(reading.resolve_lane(request, lane, repository, near, undone=undone))
+
+
+@get("/v1/lanes/{lane:str}", operation_id="showLane", responses=READ)
+async def show_lane(request: Http, lane: LaneId) -> Response[documents.ShownLane]:
+    """Shows everything about a lane, looking at it now; its version is the ETag."""
+    return await typed(reading.show_lane(request, lane))
+
+
+@get("/v1/lanes/{lane:str}/review", operation_id="reviewLane", responses=READ)
+async def review_lane(request: Http, lane: LaneId) -> Response[documents.ReviewedLane]:
+    """Shows why a lane waits for a person, and the ways out."""
+    return await typed(reading.review_lane(request, lane))
+
+
+@get("/v1/events", operation_id="listEvents", responses=READ)
+async def list_events(
+    request: Http, after: Position = 0, limit: Limit = 1000, lane: LaneId | None = None, glob: Glob = None
+) -> Response[documents.Events]:
+    """Reads the log in pages: as one document, or an event a line as application/x-ndjson."""
+    return await typed(reading.list_events(request, after, limit, lane, glob))
+
+
+@get("/v1/events/stream", operation_id="followEvents", responses=READ, media_type="text/event-stream")
+async def follow_events(
+    request: Http,
+    after: Position | None = None,
+    lane: LaneId | None = None,
+    glob: Glob = None,
+    last_event_id: Annotated[
+        str | None, Parameter(header="Last-Event-ID", max_length=20, required=False)
+    ] = None,
+) -> Response[str]:
+    """Follows the log after a position, without a gap: server-sent events, or application/x-ndjson."""
+    return await typed(following.follow_events(request, after, lane, glob, last_event_id))
+
+
+@get("/v1/diff", operation_id="diff", responses=READ)
+async def differ(
+    request: Http,
+    before: Annotated[int, Parameter(query="from", ge=0, le=POSITION)],
+    after: Annotated[int, Parameter(query="to", ge=0, le=POSITION)],
+) -> Response[documents.Diff]:
+    """Tells what differs between two positions of the log."""
+    return await typed(reading.differ(request, before, after))
+
+
+@get("/v1/repositories", operation_id="listRepositories", responses=READ)
+async def list_repositories(request: Http) -> Response[list[documents.RepositoryDocument]]:
+    """Lists the repositories under our care."""
+    return await typed(reading.list_repositories(request))
+
+
+@get("/v1/snapshots", operation_id="listSnapshots", responses=READ)
+async def list_snapshots(request: Http) -> Response[list[documents.KeptSnapshot]]:
+    """Lists every snapshot that is kept."""
+    return await typed(reading.list_snapshots(request))
+
+
+@get("/v1/sweeps", operation_id="showSweep", responses=READ)
+async def show_sweep(
+    request: Http, repository: Inside = None, near: Near = None
+) -> Response[list[documents.Candidate]]:
+    """Shows what a sweep would do."""
+    return await typed(sweeping.show(request, repository, near))
+
+
+@get("/v1/commands/{command:str}", operation_id="showCommand", responses=READ)
+async def show_command(
+    request: Http, command: CommandId, prefer: Prefer = None
+) -> Response[documents.Command]:
+    """Tells how far a command is."""
+    return await typed(commanding.follow(request, command))
+
+
+@get("/v1/commands/{command:str}/answer", operation_id="answerCommand", responses=CHANGE)
+async def answer_command(request: Http, command: CommandId, prefer: Prefer = None) -> Response[Any]:
+    """Answers as the command's own request would have, waiting as preferred."""
+    return await typed(commanding.answer_of(request, command))
+
+
+@get("/v1/health", operation_id="showHealth", responses=READ)
+async def show_health(request: Http) -> Response[documents.Health]:
+    """Tells whether the service is ready."""
+    return await typed(reading.tell_health(request))
+
+
+@post("/v1/lanes", operation_id="create", status_code=201, responses=CHANGE)
+async def create(
+    request: Http,
+    data: bodies.CreateBody,
+    key: Key = None,
+    prefer: Prefer = None,
+) -> Response[documents.ChangedLane]:
+    """Makes a lane."""
+    return await typed(making.create(request, data))
+
+
+@post("/v1/repositories", operation_id="register", status_code=200, responses=CHANGE)
+async def register(
+    request: Http, data: bodies.RepositoryBody, key: Key = None, prefer: Prefer = None
+) -> Response[documents.RepositoryDocument]:
+    """Takes a repository under our care, and its main checkout as its primary lane."""
+    return await typed(making.register(request, data))
+
+
+@post("/v1/sweeps", operation_id="sweep", status_code=200, responses=CHANGE)
+async def sweep(
+    request: Http, data: bodies.SweepBody | None = None, key: Key = None, prefer: Prefer = None
+) -> Response[list[documents.SweptLane]]:
+    """Reaps what has rested long enough, and tries again what could not be deleted."""
+    return await typed(sweeping.sweep(request, data or bodies.SweepBody()))
+
+
+@post("/v1/rebuild", operation_id="rebuild", status_code=200, responses=CHANGE)
+async def rebuild(
+    request: Http, data: bodies.RebuildBody | None = None, key: Key = None
+) -> Response[documents.Rebuilt]:
+    """Makes every table anew from the log."""
+    return await typed(making.rebuild(request))
+
+
+def on_lane(verb: str, body: type[bodies.Body], what: str) -> HTTPRouteHandler:
+    """Returns the handler of one command on a lane."""
+
+    async def handler(request, lane, data=None, key=None, prefer=None, match=None):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return await typed(commanding.command_lane(request, verb, lane, data or body()))
+
+    handler.__name__, handler.__doc__ = verb.replace("-", "_"), what
+    handler.__annotations__ = {
+        "request": Http,
+        "lane": LaneId,
+        "data": body | None,
+        "key": Key,
+        "prefer": Prefer,
+        "match": Match,
+        "return": Response[documents.ChangedLane],
+    }
+    address = f"/v1/lanes/{{lane:str}}/{verb}"
+    return post(address, operation_id=handler.__name__, status_code=200, responses=CHANGE)(handler)
+
+
+async def typed(answer: Awaitable[Response[bytes]]) -> Response[T]:
+    """Returns an encoded response where the document is annotated, which describes what is encoded."""
+    return cast("Response[T]", await answer)
+
+
+ON_LANES = tuple(
+    on_lane(verb, cast("type[bodies.Body]", body), str(operation.__doc__))
+    for verb, (body, operation) in operations.ON_LANES.items()
+)
+HANDLERS = (
+    *(list_lanes, create, resolve_lane, show_lane, review_lane, *ON_LANES),
+    *(list_events, follow_events, differ, list_repositories, register, list_snapshots),
+    *(show_sweep, sweep, show_command, answer_command, rebuild, show_health),
+)

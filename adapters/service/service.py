@@ -1,0 +1,147 @@
+"""What every handler needs: the tables, the isolates, the commands on their way, and the stream of events."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import trio
+
+from adapters import repositories
+from adapters.api.documents import ObservedFlag, ObservedText
+from adapters.clock import now
+from adapters.files.errors import words
+from adapters.glances import Glance
+from adapters.service.connections import Counters
+from adapters.service.refusals import Overloaded, RepositoryBusy, RepositorySilent, Stopping
+from adapters.store.reader import Reader
+from domain.errors import NoSuchLane, NotARepository
+from domain.paths import pack, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from adapters.config import Settings
+    from adapters.glances import Glances
+    from adapters.service.commands import Commands
+    from adapters.service.isolate import Isolate, Isolates
+    from adapters.service.tables import Tables
+    from adapters.service.tail import Tail
+    from adapters.store.journal import Journal
+    from adapters.store.reader import Record
+    from adapters.yard.yard import Yard
+
+T = TypeVar("T")
+LOOKERS = 16  # threads that follow paths at the same time: one that hangs takes one of them
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """What an isolate works with: a yard of its own, and what it has seen of its repository's lanes."""
+
+    yard: Yard
+    glances: Glances
+
+
+class Service:
+    """The service as its handlers see it. Everything here belongs to the loop that speaks HTTP."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        journal: Journal,
+        tables: Tables,
+        tail: Tail,
+        commands: Commands,
+    ) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.tables = tables
+        self.tail = tail
+        self.isolates: Isolates[Station]
+        self.commands = commands
+        self.status: Literal["recovering", "ready", "stopping"] = "recovering"
+        self.connections = Counters()
+        self.stopped: dict[str, str] = {}
+        self._lookers = trio.CapacityLimiter(LOOKERS)
+
+    def row(self, lane: str) -> Record:
+        """Returns a lane's row. Raises NoSuchLane."""
+        row = self.tables.lane(lane)
+        if row is None:
+            raise NoSuchLane(lane)
+        return row
+
+    def isolate(self, repository: str) -> Isolate[Station]:
+        """Returns the isolate of a repository, given its key."""
+        return self.isolates.get(repository)
+
+    async def scope(self, repository: str | None, near: str | None) -> str | None:
+        """Returns the key of the repository that is meant, or None if that could be any.
+
+        Raises NotARepository where `repository` names none, RepositorySilent where the path does not answer.
+        """
+        if repository is not None:
+            return await self.repository_at(repository)
+        if near is None:
+            return None
+        try:
+            return await self.repository_at(near)
+        except NotARepository:
+            return None
+
+    async def repository_at(self, path: str) -> str:
+        """Returns the key of the repository around a packed path. Raises NotARepository, RepositorySilent."""
+        place = unpack(path)
+        if b"\0" in place or not os.path.isabs(place):
+            raise NotARepository(path)
+        found = await self.aside(lambda: repositories.find(place), path)
+        return pack(found.common_dir)
+
+    async def aside(self, look: Callable[[], T], what: str) -> T:
+        """Returns what a look at the disk gives, from a thread that may hang without us."""
+        seconds = self.settings.configuration.service.look_timeout
+        with trio.move_on_after(seconds):
+            return await trio.to_thread.run_sync(look, abandon_on_cancel=True, limiter=self._lookers)
+        raise RepositorySilent(what, seconds)
+
+    def reader(self) -> Reader:
+        """Returns a reader that the caller closes, for a thread of its own."""
+        return Reader(self.settings.store)
+
+    def slugs(self) -> dict[str, str]:
+        """Returns what people call each lane."""
+        return {str(row["id"]): str(row["slug"]) for row in self.tables.lanes()}
+
+    async def reading(self, read: Callable[[Reader], T]) -> T:
+        """Returns what a longer read of the store gives, from a thread with a reader of its own."""
+
+        def work() -> T:
+            with self.reader() as reader:
+                return read(reader)
+
+        return await trio.to_thread.run_sync(work)
+
+    async def observe(self, rows: Sequence[Record]) -> Mapping[str, Glance]:
+        """Returns what is seen of lanes now; where a repository does not answer, its lanes are unknown."""
+        by_repository: dict[str, list[Record]] = {}
+        for row in rows:
+            by_repository.setdefault(str(row["repository"]), []).append(row)
+        seen: dict[str, Glance] = {}
+        async with trio.open_nursery() as nursery:
+            for key, some in by_repository.items():
+                nursery.start_soon(self._observe, key, some, seen)
+        return seen
+
+    async def _observe(self, repository: str, rows: list[Record], seen: dict[str, Glance]) -> None:
+        async def look(station: Station) -> dict[str, Glance]:
+            return station.glances.look(rows, now())
+
+        try:
+            timeout = self.settings.configuration.service.look_timeout
+            seen.update(await self.isolate(repository).ask(look, timeout))
+        except (RepositorySilent, RepositoryBusy, Overloaded, Stopping) as error:
+            why = words(error)
+            unseen = Glance(ObservedFlag(unknown=why), ObservedText(unknown=why), ObservedText(unknown=why))
+            seen.update({str(row["id"]): unseen for row in rows})

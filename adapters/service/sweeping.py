@@ -1,0 +1,125 @@
+"""Sweeps: each repository's lanes are looked at and reaped in its own isolate, under one command."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import trio
+
+from adapters.api import showing
+from adapters.service.commanding import Wanted, run, service_of, tell_end
+from adapters.service.refusals import Stopping
+from adapters.service.responding import respond
+from adapters.wiring import new_request
+from adapters.yard import sweeping as sweeps
+from domain.errors import Refusal
+from domain.events import SweptLane
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from litestar import Response
+
+    from adapters.api import bodies
+    from adapters.api.answers import Answer
+    from adapters.engine import Request as Asked
+    from adapters.service.responding import Http
+    from adapters.service.service import Service, Station
+    from adapters.yard.sweeping import Candidate
+
+LOG = logging.getLogger("laneyard.sweep")
+EVERYWHERE = ""  # the isolate that works for no repository in particular, and touches none
+CLIENT = "laneyard serve"
+
+
+async def show(request: Http, repository: str | None, near: str | None) -> Response[bytes]:
+    """Answers with what a sweep would do."""
+    service = service_of(request)
+    found = await due(service, await service.scope(repository, near))
+    return respond(request, showing.candidates(found))
+
+
+async def sweep(request: Http, body: bodies.SweepBody) -> Response[bytes]:
+    """Reaps what has rested long enough, in every repository at the same time."""
+    service = service_of(request)
+    key = await service.scope(body.repository, body.near)
+    return await run(request, wanted(service, key, body))
+
+
+def start(service: Service) -> None:
+    """Begins a sweep of everything, on the service's own account."""
+    asked = new_request(service.settings, str(uuid4()), client=CLIENT)
+    job = service.isolate(EVERYWHERE).submit(partial(_sweep, service, None, asked))
+    job.on_end(partial(tell_end, job, asked.id, None, EVERYWHERE))
+
+
+def wanted(service: Service, key: str | None, body: bodies.SweepBody) -> Wanted:
+    """Returns the command that a sweep is."""
+
+    async def work(station: Station, asked: Asked) -> Answer:
+        return await _sweep(service, key, asked, station)
+
+    return Wanted(body=body, repository=EVERYWHERE, lane=None, work=work)
+
+
+async def _sweep(service: Service, key: str | None, asked: Asked, station: Station) -> Answer:
+    """Plans, reaps each lane in its repository's isolate, and writes down how each has ended."""
+    planned = sweeps.planned_before(station.yard, asked)
+    if planned is None:
+        found = await due(service, key, station)
+        planned = await sweeps.plan_sweep(station.yard, key, asked, found)
+    results: list[SweptLane] = []
+    if planned.results is None:
+        async with trio.open_nursery() as nursery:
+            for lane in planned.lanes:
+                nursery.start_soon(_sweep_lane, service, lane, asked, station, results)
+    return showing.swept(await sweeps.finish_sweep(station.yard, planned, results, asked))
+
+
+async def _sweep_lane(
+    service: Service, lane: str, asked: Asked, station: Station, results: list[SweptLane]
+) -> None:
+    row = station.yard.reader.row(lane)
+    repository = EVERYWHERE if row is None else str(row["repository"])
+
+    async def work(there: Station) -> SweptLane:
+        return await sweeps.sweep_lane(there.yard, lane, asked)
+
+    try:
+        job = service.isolate(repository).submit(work, lane)
+        await job.wait(inf)
+        results.append(job.result())
+    except Stopping:
+        raise  # the sweep is planned and not finished: the same request goes on with it
+    except Refusal as error:  # the repository is busy: the next sweep tries again
+        state = "gone" if row is None else str(row["state"])
+        results.append(SweptLane(lane=lane, state=state, code=error.code, reason=str(error)))
+
+
+async def due(service: Service, key: str | None, station: Station | None = None) -> list[Candidate]:
+    """Returns what a sweep would touch; a repository that cannot be looked at is left for the next time."""
+    rows = station.yard.reader.lanes() if station is not None else service.tables.lanes()
+    repositories = {str(row["repository"]) for row in rows if key is None or row["repository"] == key}
+    found: list[Candidate] = []
+    async with trio.open_nursery() as nursery:
+        for repository in sorted(repositories):
+            nursery.start_soon(_look, service, repository, found)
+    return sorted(found, key=lambda each: (str(each.row["created_at"]), str(each.row["id"])))
+
+
+async def _look(service: Service, repository: str, found: list[Candidate]) -> None:
+    async def look(station: Station) -> Sequence[Candidate]:
+        return sweeps.candidates(station.yard, repository)
+
+    try:
+        timeout = service.settings.configuration.service.look_timeout
+        found += await service.isolate(repository).ask(look, timeout)
+    except (Refusal, OSError) as error:
+        LOG.warning(
+            "a repository is left out of a sweep",
+            extra={"fields": {"repository": repository, "error": str(error)}},
+        )

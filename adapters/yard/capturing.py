@@ -1,0 +1,96 @@
+"""Taking a snapshot: on its own, and on the way to what may not go on without one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from adapters.yard.yard import Concluded, Done, ended
+from domain.commands import SnapshotLane
+from domain.errors import Refusal, WrongState
+from domain.events import LaneSnapshotted, SnapshotFailed
+from domain.states import Active, NeedsReview, Quarantined, name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapters.engine import Request
+    from adapters.store.journal import Committed
+    from adapters.store.reader import Record
+    from adapters.yard.yard import Yard
+    from domain.events import Fact
+    from domain.evidence import Place, Seen, Snapshot
+    from domain.states import Lane
+
+
+class SnapshotNotMade(Refusal):
+    """A capture has failed, and nothing was changed. The code is the capture's."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__()
+        self.code, self.reason = code, reason  # type: ignore[misc]
+
+    @property
+    def details(self) -> dict[str, object]:
+        """Returns why."""
+        return {"reason": self.reason}
+
+    def __str__(self) -> str:
+        return f"no snapshot was made: {self.reason}."
+
+
+async def snapshot(yard: Yard, row: Record, request: Request, *, tolerant: bool = False) -> Done:
+    """Captures a lane without removing it. Raises a Refusal."""
+    if (earlier := yard.answered(request)) is not None:
+        return _snapshotted(earlier)
+    lane_id = str(row["id"])
+    lane, _ = yard.reader.lane(lane_id)
+    seen = await yard.inspector.look(place_of(lane, "snapshotted"))
+    await try_capture(yard, lane_id, seen, request, tolerant=tolerant)
+    return _snapshotted(yard.concluded(request, lane_id))
+
+
+def _snapshotted(concluded: Concluded) -> Done:
+    taken = _taken(concluded.facts)
+    if isinstance(taken, SnapshotNotMade):
+        raise taken
+    return ended(concluded)
+
+
+async def capture(
+    yard: Yard, lane_id: str, seen: Seen, request: Request, *, tolerant: bool = False
+) -> tuple[Committed, Snapshot]:
+    """Takes a snapshot of what was seen. Raises a Refusal, or SnapshotNotMade."""
+    committed, taken = await try_capture(yard, lane_id, seen, request, tolerant=tolerant)
+    if isinstance(taken, SnapshotNotMade):
+        raise taken
+    return committed, taken
+
+
+async def try_capture(
+    yard: Yard, lane_id: str, seen: Seen, request: Request, *, tolerant: bool = False
+) -> tuple[Committed, Snapshot | SnapshotNotMade]:
+    """Returns a snapshot of what was seen, or why none was made. Raises a Refusal before it is tried."""
+    command = SnapshotLane(snapshot=str(uuid4()), seen=seen, tolerant=tolerant)
+    committed = await yard.engine.handle(lane_id, command, request)
+    return committed, _taken(committed.facts)
+
+
+def _taken(facts: Iterable[Fact]) -> Snapshot | SnapshotNotMade:
+    for fact in facts:
+        if isinstance(fact, SnapshotFailed):
+            return SnapshotNotMade(fact.code, fact.reason)
+        if isinstance(fact, LaneSnapshotted):
+            return fact.snapshot
+    return SnapshotNotMade("interrupted", "the capture ended without an answer")
+
+
+def place_of(lane: Lane, verb: str) -> Place:
+    """Returns where the lane's tree is. Raises WrongState where it has none to look at."""
+    match lane:
+        case Active(place=place) | Quarantined(place=place):
+            return place
+        case NeedsReview(demolition=doomed):
+            return doomed.place
+        case _:
+            raise WrongState(verb, name(lane))
