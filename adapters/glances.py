@@ -59,8 +59,8 @@ def glance(row: Record, at: str) -> Glance:
 class Glances:
     """Remembers what was read of lanes, best of one repository's; for use by one thread.
 
-    It is used again only where all that it was read from has the same device, inode, size and times, and
-    was read so late that any change since must have changed one of these.
+    It is used again only if all it was read from has the same device, inode, size and times, and was read
+    so late that any change since must have changed one of these.
     """
 
     def __init__(self) -> None:
@@ -122,9 +122,10 @@ class Remembered(NamedTuple):
         """Tells whether it is certain that reading again would give the same; raises OSError."""
         if not self.settled or self.where != (row["repository"], row["path"], row["kind"]):
             return False
-        if shared.keeps_reftable(self.where[0]) or any(shared.real(path) != to for path, to in self.resolved):
-            return False
-        return unchanged(self.steps)
+        for path, real in self.resolved:
+            if shared.real(path) != real:
+                return False
+        return not shared.keeps_reftable(self.where[0]) and unchanged(self.steps)
 
 
 class Reading:
@@ -215,9 +216,7 @@ class Shared:
             return os.path.realpath(path)
         parent, _, name = path.rpartition(b"/")
         real = self._directory(parent or b"/")
-        return (
-            b"%s/%s" % (real.rstrip(b"/"), name) if name in self._no_links(real) else os.path.realpath(path)
-        )
+        return os.path.join(real, name) if name in self._no_links(real) else os.path.realpath(path)
 
     def packed(self, path: bytes, ref: bytes) -> tuple[Signature | None, bytes | None]:
         """Returns the state of `packed-refs` and what it says of the ref; raises RegistrationUnreadable."""
@@ -267,10 +266,10 @@ def unchanged(steps: Sequence[Step]) -> bool:
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
-            if signature is not None:
+            if signature:
                 return False
             continue
-        if sign(status) != signature and not (signature is None and stat.S_ISDIR(status.st_mode)):
+        if sign(status) != signature and (signature or not stat.S_ISDIR(status.st_mode)):
             return False
     return True
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 from litestar import Response, get, post
 from litestar.openapi import ResponseSpec
-from litestar.params import Parameter
+from litestar.params import HeaderParameter, PathParameter, QueryParameter
 
 from adapters.api import bodies, documents, operations
 from adapters.api.resolve import Resolved
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 POSITION = 1 << 62
 
-LaneId = Annotated[str, Parameter(min_length=1, max_length=64, description="the lane's id")]
-CommandId = Annotated[str, Parameter(min_length=1, max_length=255, description="the command's id")]
+LaneId = Annotated[str, PathParameter(min_length=1, max_length=64, description="the lane's id")]
+CommandId = Annotated[str, PathParameter(min_length=1, max_length=255, description="the command's id")]
 Inside = Annotated[
-    str | None, Parameter(min_length=1, max_length=12_288, description="a path inside the repository")
+    str | None, QueryParameter(min_length=1, max_length=12_288, description="a path inside the repository")
 ]
 Near = Annotated[
     str | None,
-    Parameter(
+    QueryParameter(
         min_length=1, max_length=12_288, description="where somebody stands: the repository around it, or all"
     ),
 ]
-Position = Annotated[int, Parameter(ge=0, le=POSITION)]
-Limit = Annotated[int, Parameter(ge=1, le=1000)]
+Position = Annotated[int, QueryParameter(ge=0, le=POSITION)]
+Limit = Annotated[int, QueryParameter(ge=1, le=1000)]
 Glob = Annotated[
-    str | None, Parameter(query="type", min_length=1, max_length=100, description="such as lane.*")
+    str | None, QueryParameter(name="type", min_length=1, max_length=100, description="such as lane.*")
 ]
 Key = Annotated[
     str | None,
-    Parameter(header="Idempotency-Key", min_length=1, max_length=255, pattern="^[!-~]+$", required=False),
+    HeaderParameter(name="Idempotency-Key", min_length=1, max_length=255, pattern="^[!-~]+$", required=False),
 ]
-Match = Annotated[str | None, Parameter(header="If-Match", pattern=r'^(\*|"\d{1,18}")$', required=False)]
-Prefer = Annotated[str | None, Parameter(header="Prefer", max_length=200, required=False)]
+Match = Annotated[str | None, HeaderParameter(name="If-Match", pattern=r'^(\*|"\d{1,18}")$', required=False)]
+Prefer = Annotated[str | None, HeaderParameter(name="Prefer", max_length=200, required=False)]
 
 
 def problems(*statuses: int) -> dict[int, ResponseSpec]:
@@ -77,7 +77,7 @@ async def list_lanes(
 @get("/v1/resolve", operation_id="resolveLane", responses=READ)
 async def resolve_lane(
     request: Http,
-    lane: Annotated[str, Parameter(min_length=1, max_length=12_288)],
+    lane: Annotated[str, QueryParameter(min_length=1, max_length=12_288)],
     repository: Inside = None,
     near: Near = None,
     undone: bool = False,
@@ -113,7 +113,7 @@ async def follow_events(
     lane: LaneId | None = None,
     glob: Glob = None,
     last_event_id: Annotated[
-        str | None, Parameter(header="Last-Event-ID", max_length=20, required=False)
+        str | None, HeaderParameter(name="Last-Event-ID", max_length=20, required=False)
     ] = None,
 ) -> Response[str]:
     """Follows the log after a position, without a gap: server-sent events, or application/x-ndjson."""
@@ -123,8 +123,8 @@ async def follow_events(
 @get("/v1/diff", operation_id="diff", responses=READ)
 async def differ(
     request: Http,
-    before: Annotated[int, Parameter(query="from", ge=0, le=POSITION)],
-    after: Annotated[int, Parameter(query="to", ge=0, le=POSITION)],
+    before: Annotated[int, QueryParameter(name="from", ge=0, le=POSITION)],
+    after: Annotated[int, QueryParameter(name="to", ge=0, le=POSITION)],
 ) -> Response[documents.Diff]:
     """Tells what differs between two positions of the log."""
     return await typed(reading.differ(request, before, after))
