@@ -354,6 +354,7 @@ class CommandReused(Refusal):
     code = "command_reused"
     text = "the command id {command_id!r} was used for another request."
     remedy = "Use a fresh id for a new request."
+    status = 422
 
 
 @dataclass(eq=False)

@@ -12,6 +12,18 @@ from msgspec import UNSET, UnsetType
 
 from domain.evidence import Obstacle
 
+State = Literal[
+    "opening",
+    "active",
+    "snapshotting",
+    "leaving",
+    "quarantined",
+    "returning",
+    "reaping",
+    "reaped",
+    "needs-review",
+    "failed",
+]
 Outcome = Literal["done", "unfinished", "refused", "unavailable"]
 
 

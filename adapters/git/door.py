@@ -12,7 +12,9 @@ import re
 import signal
 import subprocess
 from contextlib import asynccontextmanager, suppress
+from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import msgspec
 
@@ -77,6 +79,12 @@ class Git:
         self._timeouts = {False: read_timeout, True: write_timeout}
         self._limit = output_limit
         self._version: tuple[int, ...] | None = None
+
+    def retune(self, program: bytes, *, read_timeout: float, write_timeout: float) -> None:
+        """Uses another program and other times for what is started from now on."""
+        if program != self._program:
+            self._program, self._version = program, None
+        self._timeouts = {False: read_timeout, True: write_timeout}
 
     async def run(
         self,
@@ -143,6 +151,8 @@ class Git:
             kind = GitMissing if error.filename == self._program else GitNotStarted
             raise kind(arguments, error) from error
         self.started += 1
+        with _GATE:
+            _STARTED.add(process)
         try:
             return Child(process, arguments, self._limit)
         except BaseException:
@@ -172,6 +182,21 @@ def abandon(process: subprocess.Popen[bytes]) -> None:
     with process, suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
+
+def abandon_all() -> None:
+    """Ends every process group that this process has started and not seen the end of: it is about to exit.
+
+    Nothing of what they were to do has been written down, so the next start does it again.
+    """
+    with _GATE:
+        running = [each for each in _STARTED if each.returncode is None]
+    for process in running:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+_GATE = Lock()  # over what was started: each repository of a service has a thread of its own
+_STARTED: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 
 # Hooks and monitors are programs of the repository's owner, and need not be ours.
 ALWAYS = (b"-c", b"core.hooksPath=/dev/null", b"-c", b"core.fsmonitor=false")

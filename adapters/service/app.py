@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from litestar import Litestar, Response
 from litestar.datastructures import State
@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from adapters.api.problems import problem
 from adapters.service import metrics
+from adapters.service.bounded import Bounded
 from adapters.service.commanding import told
 from adapters.service.description import Description
 from adapters.service.misuse import (
@@ -24,12 +25,22 @@ from adapters.service.misuse import (
 )
 from adapters.service.responding import Http, refuse
 from adapters.service.routes import HANDLERS
+from adapters.service.understood import Understood, check, spelt
+from domain.errors import Refusal, VersionMismatch
 
 if TYPE_CHECKING:
+    from adapters.service.http11 import App
     from adapters.service.service import Service
-    from domain.errors import Refusal
 
 LOG = logging.getLogger("laneyard.http")
+
+
+def whole(service: Service) -> App:
+    """Returns all that answers a request: it is understood, counted, received in time, and then handled."""
+    limits = service.settings.configuration.service
+    inner = build(service, body_bytes=limits.body_bytes)
+    in_time = Bounded(cast("App", inner), limits.body_timeout)
+    return Understood(metrics.Requests(in_time, inner.state.registry))
 
 
 def build(service: Service | None, *, body_bytes: int = 1 << 20) -> Litestar:
@@ -46,7 +57,9 @@ def build(service: Service | None, *, body_bytes: int = 1 << 20) -> Litestar:
             path="/openapi.json",
             render_plugins=[Description(path="/")],
             create_examples=False,
+            use_handler_docstrings=True,
         ),
+        before_request=check,
         exception_handlers={Exception: fail},
         request_max_body_size=body_bytes,
         logging_config=None,
@@ -58,12 +71,25 @@ def fail(request: Http, error: Exception) -> Response[bytes]:
     """Returns the response to a request that was not done; what only a bug explains is logged."""
     meant = _misuse(request, error) if isinstance(error, HTTPException) else error
     if problem(meant) is None:
-        LOG.error("a request failed", exc_info=error, extra={"fields": {"path": request.url.path}})
+        fields = {"method": request.method, "path": request.url.path}
+        LOG.error("a request has met a bug", exc_info=error, extra={"fields": fields})
+    return refuse(request, told(meant), _headers(error, meant))
+
+
+def _headers(error: Exception, meant: Exception) -> dict[str, str]:
+    """Returns what a client needs beside the problem: when to come back, the version, the methods."""
     after = getattr(meant, "retry_after", None)
-    return refuse(request, told(meant), {} if after is None else {"Retry-After": str(max(1, round(after)))})
+    if after is not None:
+        return {"Retry-After": str(max(1, round(after)))}
+    if isinstance(meant, VersionMismatch):
+        return {"ETag": f'"{meant.version}"'}
+    if isinstance(meant, MethodNotAllowed) and isinstance(error, HTTPException):
+        allowed = (error.headers or {}).get("Allow", "")
+        return {"Allow": allowed.replace("GET", "GET, HEAD")} if allowed else {}
+    return {}
 
 
-def _misuse(request: Http, error: HTTPException) -> Refusal:
+def _misuse(request: Http, error: HTTPException) -> Exception:
     path = request.url.path
     match error.status_code:
         case 404:
@@ -75,12 +101,23 @@ def _misuse(request: Http, error: HTTPException) -> Refusal:
             return RequestTooLarge(most if isinstance(most, int) else 0)
         case 415:
             return UnsupportedMedia(request.headers.get("content-type", ""))
+        case status if status >= 500:
+            return error
         case _:
-            return InvalidRequest(_why(error))
+            return InvalidRequest(_why(request, error))
 
 
-def _why(error: HTTPException) -> str:
-    """Returns what does not fit, by name."""
+def _why(request: Http, error: HTTPException) -> str:
+    """Returns what does not fit, by the names that the request uses."""
     extra = error.extra if isinstance(error.extra, list) else []
-    found = [f"{each.get('key', '')}: {each.get('message', '')}".strip(": ") for each in extra]
+    # Where anything else does not fit, an optional body that was not sent is complained of by its own name.
+    found = [_one(request, each) for each in extra if each.get("message") != "'data'"]
     return "; ".join(found) or str(error.detail).rstrip(".")
+
+
+def _one(request: Http, found: dict[str, Any]) -> str:
+    argument = str(found.get("key", "")).partition(".")
+    handler = request.scope.get("route_handler")
+    known = spelt(handler) if handler is not None else {}  # type: ignore[arg-type]
+    name = "body" if argument[0] == "data" else known.get(argument[0], (None,))[0] or argument[0]
+    return f"{name}{argument[1]}{argument[2]}: {found.get('message', '')}".strip(": ")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from adapters.config import Settings
-    from adapters.store.journal import Journal
 
 
 @contextmanager
@@ -46,14 +45,16 @@ def open_service(settings: Settings) -> Iterator[Service]:
 
 
 def isolate(service: Service, key: str) -> Isolate[Station]:
-    """Returns a new isolate for a repository, by its key, with the settings as they are now."""
+    """Returns a new isolate for a repository, by its key; it follows the service's settings."""
     limits = service.settings.configuration.service
-    opening = partial(station, service.settings, service.journal)
+    opening = partial(station, service)
     return Isolate(key, opening, running=limits.running, waiting=limits.waiting)
 
 
 @asynccontextmanager
-async def station(settings: Settings, journal: Journal) -> AsyncIterator[Station]:
+async def station(service: Service) -> AsyncIterator[Station]:
     """Opens what an isolate works with, in its own thread."""
-    async with yard_over(settings, journal) as yard:
-        yield Station(yard, Glances())
+    async with yard_over(service.settings, service.journal) as yard:
+        opened = Station(yard, Glances())
+        with service.at_work(opened):
+            yield opened

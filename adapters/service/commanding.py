@@ -6,13 +6,14 @@ import logging
 import os
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 from uuid import uuid4
 
 import msgspec
 
 from adapters.api import operations
 from adapters.api.answers import Answer
-from adapters.api.documents import Command
+from adapters.api.documents import ChangedLane, Command
 from adapters.api.problems import made, problem
 from adapters.service.headers import client_of, command_id, digest_of, expected_version, preference
 from adapters.service.misuse import AnswerForgotten, NoSuchCommand
@@ -46,12 +47,16 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     repository: str
     lane: str | None
     work: Work
-    created: bool = False
 
 
 def service_of(request: Http) -> Service:
     """Returns the service that the application was made for."""
     return cast("Service", request.app.state.service)
+
+
+def prefer_of(request: Http) -> str:
+    """Returns what the client prefers, however many lines it took to say so."""
+    return ",".join(request.headers.getall("prefer", []))
 
 
 async def command_lane(request: Http, verb: str, lane: str, body: object) -> Response[bytes]:
@@ -71,7 +76,7 @@ async def command_lane(request: Http, verb: str, lane: str, body: object) -> Res
 async def run(request: Http, wanted: Wanted) -> Response[bytes]:
     """Hands a command over, waits for it as long as the client prefers, and answers."""
     service, limits = service_of(request), service_of(request).settings.configuration.service
-    waiting = preference(request.headers.get("prefer"), limits.wait, limits.longest_wait)
+    waiting = preference(prefer_of(request), limits.wait, limits.longest_wait)
     asked = _asked(request, wanted)
 
     async def job(station: Station) -> Answer:
@@ -86,7 +91,7 @@ async def run(request: Http, wanted: Wanted) -> Response[bytes]:
     command = service.commands.submit(asked.id, asked.digest, wanted.lane, start)
     await command.job.wait(waiting.seconds)
     applied = {"Preference-Applied": waiting.applied} if waiting.applied else {}
-    return _answered(request, command, applied, created=wanted.created)
+    return _answered(request, command, applied)
 
 
 def _asked(request: Http, wanted: Wanted) -> Asked:
@@ -103,13 +108,11 @@ def _asked(request: Http, wanted: Wanted) -> Asked:
     )
 
 
-def _answered(
-    request: Http, command: commands.Command, headers: dict[str, str], *, created: bool
-) -> Response[bytes]:
+def _answered(request: Http, command: commands.Command, headers: dict[str, str]) -> Response[bytes]:
     """Returns what the command has led to, or 202 with where to follow it. Raises what stopped it."""
     told = {"Idempotency-Key": command.id, **headers}
     if command.state in ("waiting", "running"):
-        told |= {"Location": f"/v1/commands/{command.id}/answer", "Retry-After": RETRY}
+        told |= {"Location": f"/v1/commands/{quote(command.id, safe='')}/answer", "Retry-After": RETRY}
         shown = Answer(
             document=document(command),
             text=f"command {command.id} is {command.state}",
@@ -117,9 +120,8 @@ def _answered(
         )
         return respond(request, shown, 202, told)
     answer = cast("Answer", command.result())
-    where = getattr(answer.document, "id", None)
-    if created and where is not None:
-        return respond(request, answer, 201, {**told, "Location": f"/v1/lanes/{where}"})
+    if command.lane is None and isinstance(answer.document, ChangedLane):
+        return respond(request, answer, 201, {**told, "Location": f"/v1/lanes/{answer.document.id}"})
     return respond(request, answer, 200, told)
 
 
@@ -132,9 +134,8 @@ def document(command: commands.Command) -> Command:
         except Exception as error:  # whatever it was, it is what the command has come to
             failure = told(error)
     position = getattr(answer, "position", None)
-    return Command(
-        id=command.id, state=state, lane=command.lane, position=position, answer=answer, problem=failure
-    )
+    lane = answer.id if isinstance(answer, ChangedLane) else command.lane
+    return Command(id=command.id, state=state, lane=lane, position=position, answer=answer, problem=failure)
 
 
 def tell_end(job: Job[Answer], command: str, lane: str | None, repository: str) -> None:
@@ -170,7 +171,7 @@ async def follow(request: Http, command: str) -> Response[bytes]:
     known = service.commands.find(command)
     if known is not None:
         limits = service.settings.configuration.service
-        await known.job.wait(preference(request.headers.get("prefer"), 0, limits.longest_wait).seconds)
+        await known.job.wait(preference(prefer_of(request), 0, limits.longest_wait).seconds)
         shown = document(known)
     else:
         shown = _recorded(service, command)
@@ -195,7 +196,7 @@ async def answer_of(request: Http, command: str) -> Response[bytes]:
     if known is None:
         _recorded(service, command)
         raise AnswerForgotten(command)
-    waiting = preference(request.headers.get("prefer"), limits.wait, limits.longest_wait)
+    waiting = preference(prefer_of(request), limits.wait, limits.longest_wait)
     await known.job.wait(waiting.seconds)
     applied = {"Preference-Applied": waiting.applied} if waiting.applied else {}
-    return _answered(request, known, applied, created=False)
+    return _answered(request, known, applied)

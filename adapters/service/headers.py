@@ -13,8 +13,12 @@ from adapters.service.misuse import InvalidRequest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KEY = re.compile(r"[!-~]{1,255}")
-TAG = re.compile(r'"(\d{1,18})"')
+# A key is a part of an address: `/v1/commands/KEY`. A `/` there cannot be told from the one before it, and `.`
+# would be taken away by whoever makes the address shorter (RFC 3986, section 6.2.2.3).
+KEY_PATTERN = r"^[A-Za-z0-9][!#-.0-\[\]-~]{0,254}$"
+KEY = re.compile(KEY_PATTERN)
+MATCH_PATTERN = r'^(\*|"\d{1,18}")$'
+TAG = re.compile(r'"(\d{1,18})"', re.ASCII)
 
 
 class Preference(msgspec.Struct, frozen=True):
@@ -25,10 +29,15 @@ class Preference(msgspec.Struct, frozen=True):
 
 
 def command_id(value: str | None) -> str | None:
-    """Returns the id in `Idempotency-Key`: 1 to 255 visible ASCII characters. Raises InvalidRequest."""
-    if value is not None and not KEY.fullmatch(value):
-        raise InvalidRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
-    return value
+    """Returns the id in `Idempotency-Key`, plain or as a string of RFC 8941. Raises InvalidRequest."""
+    if value is None:
+        return None
+    found = value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
+    if not KEY.fullmatch(found):
+        raise InvalidRequest(
+            "Idempotency-Key must be a letter or digit and up to 254 visible ASCII characters without / \" and \\"
+        )
+    return found
 
 
 def digest_of(method: str, path: str, body: object) -> bytes:
@@ -48,15 +57,21 @@ def expected_version(value: str | None) -> int | None:
 
 
 def preference(values: str | None, usual: float, longest: float) -> Preference:
-    """Returns how long to wait: as `Prefer` says, at most `longest`, else as usual."""
+    """Returns how long to wait: as `Prefer` says, at most `longest`, else as usual.
+
+    With both `wait` and `respond-async` it is `wait` that counts (RFC 7240, section 4.3).
+    """
+    seconds, applied = usual, dict[str, str]()
     for each in (values or "").split(","):
-        name, _, value = each.strip().partition("=")
-        if name.lower() == "respond-async":
-            return Preference(0.0, "respond-async")
-        if name.lower() == "wait" and value.strip('"').isdecimal() and len(value) < 10:
-            seconds = min(float(value.strip('"')), longest)
-            return Preference(seconds, f"wait={seconds:.0f}")
-    return Preference(usual, None)
+        name, _, value = each.partition(";")[0].strip().partition("=")
+        name, value = name.strip().lower(), value.strip().strip('"')
+        if name == "respond-async" and name not in applied:
+            seconds = seconds if "wait" in applied else 0.0
+            applied[name] = name
+        elif name == "wait" and name not in applied and value.isascii() and value.isdecimal():
+            seconds = min(float(value[:9]), longest)
+            applied[name] = f"wait={seconds:.0f}"
+    return Preference(seconds, ", ".join(applied.values()) or None)
 
 
 def client_of(headers: Mapping[str, str]) -> str:

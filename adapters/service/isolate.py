@@ -160,6 +160,12 @@ class Isolate(Generic[Y]):
         self._call(self._ring)
         return True
 
+    def limit(self, running: int, waiting: int) -> None:
+        """Takes so many commands at once, and so many behind them, from now on; what was taken stays."""
+        with self._gate:
+            self._queue.limit(running, waiting)
+        self._call(self._ring)
+
     async def stop(self, grace: float, more: float = MORE) -> bool:
         """Takes no new work, lets what runs end for `grace` seconds, then cancels it and waits `more`.
 

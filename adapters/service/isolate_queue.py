@@ -31,7 +31,7 @@ class Queue(Generic[J]):
 
     def put(self, job: J) -> bool:
         """Queues a job; False when it could not start at once and as many wait as may."""
-        free = self._most_running - self.running
+        free = max(0, self._most_running - self.running)
         behind = None if job.lane is None else self._behind.get(job.lane)
         if behind is None and len(self._ready) < free:  # it is taken at the next turn, so it does not wait
             self._make_ready(job)
@@ -43,6 +43,10 @@ class Queue(Generic[J]):
             behind.append(job)
             self._held += 1
         return True
+
+    def limit(self, running: int, waiting: int) -> None:
+        """Changes both limits; what is queued or runs already is not given up."""
+        self._most_running, self.most_waiting = running, waiting
 
     def take(self) -> J | None:
         """Returns the next job that may start, which then counts as running until `release`."""

@@ -66,13 +66,12 @@ class Isolates(Generic[Y]):
         with self._lock:
             self._retire_idle()
 
-    def renew(self) -> None:
-        """Makes new isolates for new work; the old ones finish what they have, queued work too, and end."""
+    def limit(self, running: int, waiting: int, most: int) -> None:
+        """Gives every isolate, also those with work, new limits for what comes; `most` is as at the making."""
         with self._lock:
-            for key, isolate in self._current.items():
-                isolate.retire()
-                self._leave(key, isolate)
-            self._current = {}
+            self._most = most
+            for _, isolate in self._all():
+                isolate.limit(running, waiting)
 
     async def stop_all(self, grace: float, more: float = 2.0) -> bool:
         """Stops all of them at once, as `Isolate.stop` does; returns whether every thread has ended."""

@@ -6,6 +6,8 @@ import datetime
 import logging
 import math
 import traceback
+from queue import Queue
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
@@ -18,6 +20,8 @@ DEEPEST = 6  # levels of a field's value
 LONGEST = 1 << 14  # characters of a text or a traceback
 MOST = 100  # members of a list or a mapping
 JSON_INTEGERS = 1 << 63
+WAITING = 10_000  # lines that wait to be written
+PATIENCE = 1.0  # seconds at the end for what waits
 
 
 class JsonLine(logging.Formatter):
@@ -52,20 +56,40 @@ class PlainLine(logging.Formatter):
 
 
 class Lines(logging.Handler):
-    """Writes each record as a whole line; one that cannot be written is counted in `lost`."""
+    """Writes each record as a whole line, in a thread of its own; what cannot be written is counted in `lost`.
+
+    Whoever reads our log may stop reading: that must never hold up who writes to it.
+    """
 
     def __init__(self, stream: TextIO, formatter: logging.Formatter) -> None:
         super().__init__()
         self.lost = 0
         self._stream = stream
+        self._lines: Queue[str] = Queue(WAITING)
         self.setFormatter(formatter)
+        Thread(target=self._run, name="log", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes the record."""
+        """Hands the record over to be written."""
         try:
-            self._write(self.format(record) + "\n")
-        except Exception:  # the log's reader has gone, or its disk is full: the service goes on
+            self._lines.put_nowait(self.format(record) + "\n")
+        except Exception:  # too much waits, or it cannot be worded: the service goes on
             self.lost += 1
+
+    def flush(self) -> None:
+        """Waits until everything is written, for at most a second."""
+        with self._lines.all_tasks_done:
+            self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, PATIENCE)
+
+    def _run(self) -> None:
+        while True:
+            line = self._lines.get()
+            try:
+                self._write(line)
+            except Exception:  # the log's reader has gone, or its disk is full
+                self.lost += 1
+            finally:
+                self._lines.task_done()
 
     def _write(self, line: str) -> None:
         # UTF-8 whatever the locale: a stream that escapes characters in its own way would break the JSON.

@@ -29,7 +29,7 @@ async def create(request: Http, body: bodies.CreateBody) -> Response[bytes]:
     async def work(station: Station, asked: Asked) -> Answer:
         return await operations.create(station.yard, body, asked)
 
-    return await run(request, Wanted(body=body, repository=repository, lane=None, work=work, created=True))
+    return await run(request, Wanted(body=body, repository=repository, lane=None, work=work))
 
 
 async def register(request: Http, body: bodies.RepositoryBody) -> Response[bytes]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from adapters.service.http11 import App, Asked, Message, Receive, Send
     from adapters.service.service import Service
 
+METHODS = {"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"}
 QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -49,7 +50,8 @@ class Requests:
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 route = str(scope.get("path_template") or "none")
-                self._count.labels(scope["method"], route, str(message["status"])).inc()
+                method = scope["method"] if scope["method"] in METHODS else "other"
+                self._count.labels(method, route, str(message["status"])).inc()
                 self._seconds.labels(route).observe(perf_counter() - began)
             await send(message)
 

@@ -7,6 +7,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+import msgspec
+
 from adapters.api import comparing, keeping, lanes, resolve, showing
 from adapters.api.answers import Answer
 from adapters.api.documents import Health
@@ -18,24 +20,48 @@ from domain.envelope import stream_of
 from domain.paths import unpack
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from litestar import Response
 
     from adapters.service.responding import Http
     from adapters.service.service import Station
+    from adapters.store.reader import Record
 
 
-async def list_lanes(
-    request: Http, repository: str | None, near: str | None, *, gone: bool, at: int | None, look: bool
-) -> Response[bytes]:
+class Which(msgspec.Struct, frozen=True):
+    """Which lanes are wanted. A state that is named is shown, also one of lanes that are gone."""
+
+    repository: str | None
+    near: str | None
+    gone: bool
+    states: tuple[str, ...]
+    slug: str | None
+
+    @property
+    def all(self) -> bool:
+        """Returns whether lanes that are gone may be among them."""
+        return self.gone or bool(self.states)
+
+    def of(self, rows: Iterable[Record]) -> list[Record]:
+        """Returns the rows in a wanted state and with the wanted slug."""
+        return [
+            row
+            for row in rows
+            if (not self.states or row["state"] in self.states) and self.slug in (None, row["slug"])
+        ]
+
+
+async def list_lanes(request: Http, which: Which, *, at: int | None, look: bool) -> Response[bytes]:
     """Answers with the lanes, now or as of a position, and with what is seen of them now."""
     service = service_of(request)
-    key = await service.scope(repository, near)
+    key = await service.scope(which.repository, which.near)
     if at is not None:
-        rows = await service.reading(lambda reader: lanes.lanes_at(reader, at))
-        return respond(request, lanes.list_lanes(rows, None, key, gone))
-    rows = lanes.chosen(service.tables.lanes(), key, include_gone=gone)
+        rows = which.of(await service.reading(lambda reader: lanes.lanes_at(reader, at)))
+        return respond(request, lanes.list_lanes(rows, None, key, which.all))
+    rows = lanes.chosen(which.of(service.tables.lanes()), key, include_gone=which.all)
     seen = await service.observe(rows) if look else None
-    return respond(request, lanes.list_lanes(rows, seen, key, gone))
+    return respond(request, lanes.list_lanes(rows, seen, key, which.all))
 
 
 async def resolve_lane(
@@ -129,5 +155,8 @@ async def tell_health(request: Http) -> Response[bytes]:
         stopped=dict(service.stopped),
         silent=tuple(each.key for each in service.isolates.states() if each.silent),
     )
-    status = 200 if health.status == "ready" else 503
-    return respond(request, Answer(document=health, text=f"the service is {health.status}"), status)
+    ready = health.status == "ready"
+    answer = Answer(
+        document=health, text=f"the service is {health.status}", outcome="done" if ready else "unavailable"
+    )
+    return respond(request, answer, 200 if ready else 503)

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from litestar import Response, get, post
 from litestar.openapi import ResponseSpec
-from litestar.params import HeaderParameter, PathParameter, QueryParameter
+from litestar.params import JSONBody
 
 from adapters.api import bodies, documents, operations
 from adapters.api.resolve import Resolved
 from adapters.service import commanding, following, making, reading, sweeping
+from adapters.service.parameters import (
+    After,
+    At,
+    CommandId,
+    From,
+    Glob,
+    Gone,
+    Inside,
+    Key,
+    LaneId,
+    Last,
+    Limit,
+    Match,
+    Near,
+    Observe,
+    OfLane,
+    Prefer,
+    Slug,
+    States,
+    To,
+    Undone,
+    Wanted,
+)
 from adapters.service.responding import Http
 
 if TYPE_CHECKING:
@@ -18,30 +41,6 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 T = TypeVar("T")
-POSITION = 1 << 62
-
-LaneId = Annotated[str, PathParameter(min_length=1, max_length=64, description="the lane's id")]
-CommandId = Annotated[str, PathParameter(min_length=1, max_length=255, description="the command's id")]
-Inside = Annotated[
-    str | None, QueryParameter(min_length=1, max_length=12_288, description="a path inside the repository")
-]
-Near = Annotated[
-    str | None,
-    QueryParameter(
-        min_length=1, max_length=12_288, description="where somebody stands: the repository around it, or all"
-    ),
-]
-Position = Annotated[int, QueryParameter(ge=0, le=POSITION)]
-Limit = Annotated[int, QueryParameter(ge=1, le=1000)]
-Glob = Annotated[
-    str | None, QueryParameter(name="type", min_length=1, max_length=100, description="such as lane.*")
-]
-Key = Annotated[
-    str | None,
-    HeaderParameter(name="Idempotency-Key", min_length=1, max_length=255, pattern="^[!-~]+$", required=False),
-]
-Match = Annotated[str | None, HeaderParameter(name="If-Match", pattern=r'^(\*|"\d{1,18}")$', required=False)]
-Prefer = Annotated[str | None, HeaderParameter(name="Prefer", max_length=200, required=False)]
 
 
 def problems(*statuses: int) -> dict[int, ResponseSpec]:
@@ -66,24 +65,27 @@ async def list_lanes(
     request: Http,
     repository: Inside = None,
     near: Near = None,
-    all: bool = False,  # noqa: A002 (the parameter's name)
-    at: Position | None = None,
-    observe: Literal["now", "none"] = "now",
+    gone: Gone = False,
+    states: States = None,
+    slug: Slug = None,
+    at: At = None,
+    observe: Observe = "now",
 ) -> Response[list[documents.Lane]]:
-    """Lists lanes, now or as of a position; `observe=none` leaves out what is seen of them."""
-    return await typed(reading.list_lanes(request, repository, near, gone=all, at=at, look=observe == "now"))
+    """Lists lanes, the oldest first, now or as of a position."""
+    wanted = reading.Which(repository, near, gone=gone, states=tuple(states or ()), slug=slug)
+    return await typed(reading.list_lanes(request, wanted, at=at, look=observe == "now"))
 
 
 @get("/v1/resolve", operation_id="resolveLane", responses=READ)
 async def resolve_lane(
     request: Http,
-    lane: Annotated[str, QueryParameter(min_length=1, max_length=12_288)],
+    wanted: Wanted,
     repository: Inside = None,
     near: Near = None,
-    undone: bool = False,
+    undone: Undone = False,
 ) -> Response[Resolved]:
     """Finds the lane that is meant by a slug, an id or its beginning, or a path inside the lane."""
-    return await typed(reading.resolve_lane(request, lane, repository, near, undone=undone))
+    return await typed(reading.resolve_lane(request, wanted, repository, near, undone=undone))
 
 
 @get("/v1/lanes/{lane:str}", operation_id="showLane", responses=READ)
@@ -100,7 +102,7 @@ async def review_lane(request: Http, lane: LaneId) -> Response[documents.Reviewe
 
 @get("/v1/events", operation_id="listEvents", responses=READ)
 async def list_events(
-    request: Http, after: Position = 0, limit: Limit = 1000, lane: LaneId | None = None, glob: Glob = None
+    request: Http, after: After = 0, limit: Limit = 1000, lane: OfLane = None, glob: Glob = None
 ) -> Response[documents.Events]:
     """Reads the log in pages: as one document, or an event a line as application/x-ndjson."""
     return await typed(reading.list_events(request, after, limit, lane, glob))
@@ -109,22 +111,20 @@ async def list_events(
 @get("/v1/events/stream", operation_id="followEvents", responses=READ, media_type="text/event-stream")
 async def follow_events(
     request: Http,
-    after: Position | None = None,
-    lane: LaneId | None = None,
+    after: After = 0,
+    lane: OfLane = None,
     glob: Glob = None,
-    last_event_id: Annotated[
-        str | None, HeaderParameter(name="Last-Event-ID", max_length=20, required=False)
-    ] = None,
+    last: Last = None,
 ) -> Response[str]:
     """Follows the log after a position, without a gap: server-sent events, or application/x-ndjson."""
-    return await typed(following.follow_events(request, after, lane, glob, last_event_id))
+    return await typed(following.follow_events(request, after, lane, glob, last))
 
 
 @get("/v1/diff", operation_id="diff", responses=READ)
 async def differ(
     request: Http,
-    before: Annotated[int, QueryParameter(name="from", ge=0, le=POSITION)],
-    after: Annotated[int, QueryParameter(name="to", ge=0, le=POSITION)],
+    before: From,
+    after: To,
 ) -> Response[documents.Diff]:
     """Tells what differs between two positions of the log."""
     return await typed(reading.differ(request, before, after))
@@ -173,7 +173,7 @@ async def show_health(request: Http) -> Response[documents.Health]:
 @post("/v1/lanes", operation_id="create", status_code=201, responses=CHANGE)
 async def create(
     request: Http,
-    data: bodies.CreateBody,
+    data: JSONBody[bodies.CreateBody],
     key: Key = None,
     prefer: Prefer = None,
 ) -> Response[documents.ChangedLane]:
@@ -183,7 +183,7 @@ async def create(
 
 @post("/v1/repositories", operation_id="register", status_code=200, responses=CHANGE)
 async def register(
-    request: Http, data: bodies.RepositoryBody, key: Key = None, prefer: Prefer = None
+    request: Http, data: JSONBody[bodies.RepositoryBody], key: Key = None, prefer: Prefer = None
 ) -> Response[documents.RepositoryDocument]:
     """Takes a repository under our care, and its main checkout as its primary lane."""
     return await typed(making.register(request, data))
@@ -191,7 +191,7 @@ async def register(
 
 @post("/v1/sweeps", operation_id="sweep", status_code=200, responses=CHANGE)
 async def sweep(
-    request: Http, data: bodies.SweepBody | None = None, key: Key = None, prefer: Prefer = None
+    request: Http, data: JSONBody[bodies.SweepBody | None] = None, key: Key = None, prefer: Prefer = None
 ) -> Response[list[documents.SweptLane]]:
     """Reaps what has rested long enough, and tries again what could not be deleted."""
     return await typed(sweeping.sweep(request, data or bodies.SweepBody()))
@@ -199,7 +199,7 @@ async def sweep(
 
 @post("/v1/rebuild", operation_id="rebuild", status_code=200, responses=CHANGE)
 async def rebuild(
-    request: Http, data: bodies.RebuildBody | None = None, key: Key = None
+    request: Http, data: JSONBody[bodies.RebuildBody | None] = None, key: Key = None
 ) -> Response[documents.Rebuilt]:
     """Makes every table anew from the log."""
     return await typed(making.rebuild(request))
@@ -215,7 +215,7 @@ def on_lane(verb: str, body: type[bodies.Body], what: str) -> HTTPRouteHandler:
     handler.__annotations__ = {
         "request": Http,
         "lane": LaneId,
-        "data": body | None,
+        "data": JSONBody[body | None],  # type: ignore[valid-type]
         "key": Key,
         "prefer": Prefer,
         "match": Match,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import trio
@@ -14,15 +16,17 @@ from adapters.clock import now
 from adapters.files.errors import words
 from adapters.glances import Glance
 from adapters.service.connections import Counters
+from adapters.service.looking import Lookers
 from adapters.service.refusals import Overloaded, RepositoryBusy, RepositorySilent, Stopping
 from adapters.store.reader import Reader
 from domain.errors import NoSuchLane, NotARepository
 from domain.paths import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from adapters.config import Settings
+    from adapters.engine import Request as Asked
     from adapters.glances import Glances
     from adapters.service.commands import Commands
     from adapters.service.isolate import Isolate, Isolates
@@ -33,15 +37,23 @@ if TYPE_CHECKING:
     from adapters.yard.yard import Yard
 
 T = TypeVar("T")
-LOOKERS = 16  # threads that follow paths at the same time: one that hangs takes one of them
+OBSERVED = 8  # repositories that one list looks at together
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Station:
     """What an isolate works with: a yard of its own, and what it has seen of its repository's lanes."""
 
     yard: Yard
     glances: Glances
+
+    def retune(self, settings: Settings) -> None:
+        """Works with other settings from the next step on; may be called in any thread."""
+        chosen = settings.configuration.git
+        self.yard.settings = settings
+        self.yard.git.retune(
+            os.fsencode(chosen.program), read_timeout=chosen.read_timeout, write_timeout=chosen.write_timeout
+        )
 
 
 class Service:
@@ -63,8 +75,11 @@ class Service:
         self.commands = commands
         self.status: Literal["recovering", "ready", "stopping"] = "recovering"
         self.connections = Counters()
-        self.stopped: dict[str, str] = {}
-        self._lookers = trio.CapacityLimiter(LOOKERS)
+        self.stopped: dict[str, str] = {}  # why a lane could not be driven on; any thread may write it
+        self.recovering: set[str] = set()  # lanes that are driven on, or wait for that
+        self._lookers = Lookers()
+        self._stations: set[Station] = set()
+        self._gate = Lock()  # over the stations, which come and go in threads of their own
 
     def row(self, lane: str) -> Record:
         """Returns a lane's row. Raises NoSuchLane."""
@@ -100,11 +115,13 @@ class Service:
         return pack(found.common_dir)
 
     async def aside(self, look: Callable[[], T], what: str) -> T:
-        """Returns what a look at the disk gives, from a thread that may hang without us."""
+        """Returns what a look at a packed path gives, from a thread that may hang without us.
+
+        Raises RepositorySilent, Overloaded.
+        """
+        known = [str(each["root"]) for each in self.tables.repositories()]
         seconds = self.settings.configuration.service.look_timeout
-        with trio.move_on_after(seconds):
-            return await trio.to_thread.run_sync(look, abandon_on_cancel=True, limiter=self._lookers)
-        raise RepositorySilent(what, seconds)
+        return await self._lookers.look(look, what, known, seconds)
 
     def reader(self) -> Reader:
         """Returns a reader that the caller closes, for a thread of its own."""
@@ -129,18 +146,60 @@ class Service:
         for row in rows:
             by_repository.setdefault(str(row["repository"]), []).append(row)
         seen: dict[str, Glance] = {}
+        limit = trio.CapacityLimiter(OBSERVED)
         async with trio.open_nursery() as nursery:
             for key, some in by_repository.items():
-                nursery.start_soon(self._observe, key, some, seen)
+                nursery.start_soon(self._observe, key, some, seen, limit)
         return seen
 
-    async def _observe(self, repository: str, rows: list[Record], seen: dict[str, Glance]) -> None:
+    async def drive_on(self, station: Station, lane: str, asked: Asked) -> None:
+        """Finishes what was interrupted in a lane; runs in its isolate. What stops it is told in health."""
+        with self.watching(station, lane):
+            await station.yard.drive_on(lane, asked)
+        self.stopped.pop(lane, None)
+
+    @contextmanager
+    def watching(self, station: Station, lane: str) -> Iterator[None]:
+        """Takes note of a lane that an error leaves with something owed; runs in its isolate."""
+        try:
+            yield
+        except Exception as error:
+            row = station.yard.reader.row(lane)
+            if row is not None and row["owed"] is not None:
+                self.stopped[lane] = words(error)
+            raise
+
+    @contextmanager
+    def at_work(self, station: Station) -> Iterator[None]:
+        """Keeps a station's settings the service's while it is open; runs in its isolate."""
+        with self._gate:
+            self._stations.add(station)
+            station.retune(self.settings)
+        try:
+            yield
+        finally:
+            with self._gate:
+                self._stations.discard(station)
+
+    def retune(self, settings: Settings) -> None:
+        """Works with other settings from now on, also in repositories where something is under way."""
+        limits = settings.configuration.service
+        with self._gate:
+            self.settings = settings
+            for station in self._stations:
+                station.retune(settings)
+        self.isolates.limit(limits.running, limits.waiting, limits.repositories)
+
+    async def _observe(
+        self, repository: str, rows: list[Record], seen: dict[str, Glance], limit: trio.CapacityLimiter
+    ) -> None:
         async def look(station: Station) -> dict[str, Glance]:
             return station.glances.look(rows, now())
 
         try:
             timeout = self.settings.configuration.service.look_timeout
-            seen.update(await self.isolate(repository).ask(look, timeout))
+            async with limit:
+                seen.update(await self.isolate(repository).ask(look, timeout))
         except (RepositorySilent, RepositoryBusy, Overloaded, Stopping) as error:
             why = words(error)
             unseen = Glance(ObservedFlag(unknown=why), ObservedText(unknown=why), ObservedText(unknown=why))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -12,7 +12,7 @@ import trio
 
 from adapters.api import showing
 from adapters.service.commanding import Wanted, run, service_of, tell_end
-from adapters.service.refusals import Stopping
+from adapters.service.refusals import RepositorySilent, Stopping
 from adapters.service.responding import respond
 from adapters.wiring import new_request
 from adapters.yard import sweeping as sweeps
@@ -27,11 +27,15 @@ if TYPE_CHECKING:
     from adapters.api import bodies
     from adapters.api.answers import Answer
     from adapters.engine import Request as Asked
+    from adapters.service.isolate_jobs import Job
     from adapters.service.responding import Http
     from adapters.service.service import Service, Station
+    from adapters.store.reader import Record
     from adapters.yard.sweeping import Candidate
 
 LOG = logging.getLogger("laneyard.sweep")
+AT_ONCE = 2  # lanes of one repository that a sweep has under way: others have work there, too
+LOOK = 5.0  # seconds between two looks at whether a repository that a sweep waits for still moves
 EVERYWHERE = ""  # the isolate that works for no repository in particular, and touches none
 CLIENT = "laneyard serve"
 
@@ -50,11 +54,12 @@ async def sweep(request: Http, body: bodies.SweepBody) -> Response[bytes]:
     return await run(request, wanted(service, key, body))
 
 
-def start(service: Service) -> None:
-    """Begins a sweep of everything, on the service's own account."""
+def start(service: Service) -> Job[Answer]:
+    """Begins a sweep of everything, on the service's own account. Raises RepositoryBusy, Overloaded, Stopping."""
     asked = new_request(service.settings, str(uuid4()), client=CLIENT)
     job = service.isolate(EVERYWHERE).submit(partial(_sweep, service, None, asked))
     job.on_end(partial(tell_end, job, asked.id, None, EVERYWHERE))
+    return job
 
 
 def wanted(service: Service, key: str | None, body: bodies.SweepBody) -> Wanted:
@@ -74,30 +79,43 @@ async def _sweep(service: Service, key: str | None, asked: Asked, station: Stati
         planned = await sweeps.plan_sweep(station.yard, key, asked, found)
     results: list[SweptLane] = []
     if planned.results is None:
+        limits: defaultdict[str, trio.CapacityLimiter] = defaultdict(partial(trio.CapacityLimiter, AT_ONCE))
         async with trio.open_nursery() as nursery:
             for lane in planned.lanes:
-                nursery.start_soon(_sweep_lane, service, lane, asked, station, results)
+                row = station.yard.reader.row(lane)
+                limit = limits[_home(row)]
+                nursery.start_soon(_sweep_lane, service, lane, row, asked, limit, results)
     return showing.swept(await sweeps.finish_sweep(station.yard, planned, results, asked))
 
 
 async def _sweep_lane(
-    service: Service, lane: str, asked: Asked, station: Station, results: list[SweptLane]
+    service: Service,
+    lane: str,
+    row: Record | None,
+    asked: Asked,
+    limit: trio.CapacityLimiter,
+    results: list[SweptLane],
 ) -> None:
-    row = station.yard.reader.row(lane)
-    repository = EVERYWHERE if row is None else str(row["repository"])
-
     async def work(there: Station) -> SweptLane:
         return await sweeps.sweep_lane(there.yard, lane, asked)
 
     try:
-        job = service.isolate(repository).submit(work, lane)
-        await job.wait(inf)
+        async with limit:
+            isolate = service.isolate(_home(row))
+            job = isolate.submit(work, lane)
+            while not await job.wait(LOOK):
+                if isolate.silent:
+                    raise RepositorySilent(_home(row), LOOK)
         results.append(job.result())
     except Stopping:
         raise  # the sweep is planned and not finished: the same request goes on with it
-    except Refusal as error:  # the repository is busy: the next sweep tries again
+    except Refusal as error:  # the repository is busy, or hangs: the next sweep tries again
         state = "gone" if row is None else str(row["state"])
         results.append(SweptLane(lane=lane, state=state, code=error.code, reason=str(error)))
+
+
+def _home(row: Record | None) -> str:
+    return EVERYWHERE if row is None else str(row["repository"])
 
 
 async def due(service: Service, key: str | None, station: Station | None = None) -> list[Candidate]:

@@ -47,16 +47,17 @@ def running(scene: Scene, root: Path) -> Iterator[Path]:
     """Runs the service on a state directory of its own."""
     state = scene.home / "state"
     command = [sys.executable, "-I", "-c", PROGRAM.format(root=str(root)), "--state-dir", state, "serve"]
-    with subprocess.Popen(command, env=scene.environment, stderr=subprocess.PIPE) as process:
-        assert process.stderr is not None
-        try:
-            for line in process.stderr:
-                if json.loads(line)["message"] == "ready":
-                    break
-            yield state
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=60)
+    with (scene.home / "log").open("wb") as log:
+        process = subprocess.Popen(command, env=scene.environment, stderr=log)
+    try:
+        while not (state / "laneyard.sock").is_socket():
+            if process.poll() is not None:
+                raise RuntimeError((scene.home / "log").read_text())
+            time.sleep(0.01)
+        yield state
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
 
 
 def _make(scene: Scene, state: Path, lanes: int) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import msgspec
 import trio
 
-from adapters.service import app, connections, recovering
-from adapters.service.bounded import Bounded
+from adapters.service import app, connections
 from adapters.service.building import open_service
-from adapters.service.metrics import Requests
+from adapters.service.recovering import Recovery
 from adapters.service.sockets import listen_unix
 from domain.paths import pack
 from tests.adapters.service.front import LOG
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from litestar import Litestar
-
-    from adapters.service.http11 import App
     from adapters.service.service import Service
 
 JSON, TEXT, PROBLEM = "application/json", "text/plain", "application/problem+json"
@@ -37,8 +33,8 @@ Answer = httpx.Response
 class House:
     """A service that runs, its repository, and a client."""
 
-    def __init__(self, world: World, service: Service, app: Litestar, client: httpx.AsyncClient) -> None:
-        self.world, self.service, self.app, self.client = world, service, app, client
+    def __init__(self, world: World, service: Service, client: httpx.AsyncClient) -> None:
+        self.world, self.service, self.client = world, service, client
 
     @property
     def root(self) -> str:
@@ -90,9 +86,8 @@ async def house(home: Path | World, **limits: Any) -> AsyncIterator[House]:  # n
     with open_service(settings) as service:
         async with trio.open_nursery() as nursery:
             await nursery.start(service.tail.run)
-            assert await recovering.settled(recovering.begin(service), 30)
-            inner = app.build(service, body_bytes=chosen.body_bytes)
-            whole = Requests(Bounded(cast("App", inner), chosen.body_timeout), inner.state.registry)
+            await Recovery(service).run()
+            whole = app.whole(service)
             path, stopping = os.path.join(settings.state_dir, b"laneyard.sock"), trio.Event()
             terms = connections.Limits(header_bytes=chosen.header_bytes, head_seconds=chosen.head_timeout)
             await nursery.start(
@@ -106,7 +101,7 @@ async def house(home: Path | World, **limits: Any) -> AsyncIterator[House]:  # n
             async with httpx.AsyncClient(transport=transport, base_url="http://laneyard") as client:
                 client.timeout = httpx.Timeout(20)
                 with trio.fail_after(60):
-                    yield House(world, service, inner, client)
+                    yield House(world, service, client)
             service.commands.stop()
             service.tail.stop()
             stopping.set()

@@ -1,6 +1,7 @@
 import io
 import json
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -29,15 +30,32 @@ class Place(msgspec.Struct):
     path: bytes
 
 
-@pytest.fixture
-def out() -> io.StringIO:
-    return io.StringIO()
+class Written(io.StringIO):
+    """What was written, once all that was handed over is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handlers: list[Lines] = []
+
+    def through(self, formatter: logging.Formatter) -> Lines:
+        self.handlers.append(Lines(self, formatter))
+        return self.handlers[-1]
+
+    def getvalue(self) -> str:
+        for handler in self.handlers:
+            handler.flush()
+        return super().getvalue()
 
 
 @pytest.fixture
-def logger(out: io.StringIO) -> logging.Logger:
+def out() -> Written:
+    return Written()
+
+
+@pytest.fixture
+def logger(out: Written) -> logging.Logger:
     logger = logging.Logger("tests.logs", "DEBUG")  # alone: not every handler is as patient with odd values
-    logger.addHandler(Lines(out, JsonLine()))
+    logger.addHandler(out.through(JsonLine()))
     return logger
 
 
@@ -52,14 +70,14 @@ def restored() -> Iterator[None]:
     root.setLevel(level)
 
 
-def only(out: io.StringIO) -> dict[str, Any]:
+def only(out: Written) -> dict[str, Any]:
     (line,) = out.getvalue().splitlines()
     found = json.loads(line)
     assert isinstance(found, dict)
     return found
 
 
-def test_a_record_is_one_object_with_its_fields(logger: logging.Logger, out: io.StringIO) -> None:
+def test_a_record_is_one_object_with_its_fields(logger: logging.Logger, out: Written) -> None:
     logger.warning("a lane %s", "stopped", extra={"fields": {"lane": "fix", "position": 7, "cause": None}})
     found = only(out)
     assert found.pop("time").endswith("Z")
@@ -90,9 +108,7 @@ def test_a_record_is_one_object_with_its_fields(logger: logging.Logger, out: io.
         (True, True),
     ],
 )
-def test_any_value_can_be_a_field(
-    logger: logging.Logger, out: io.StringIO, value: object, shown: object
-) -> None:
+def test_any_value_can_be_a_field(logger: logging.Logger, out: Written, value: object, shown: object) -> None:
     logger.info("x", extra={"fields": {"value": value}})
     assert only(out)["value"] == shown
 
@@ -100,12 +116,12 @@ def test_any_value_can_be_a_field(
 @pytest.mark.parametrize(
     "fields", [None, 5, ["a"], {"message": "m", "time": 1, "traceback": 2}, Unprintable()]
 )
-def test_odd_fields_never_hide_the_record(logger: logging.Logger, out: io.StringIO, fields: object) -> None:
+def test_odd_fields_never_hide_the_record(logger: logging.Logger, out: Written, fields: object) -> None:
     logger.info("the message", extra={"fields": fields})
     assert only(out)["message"] == "the message"
 
 
-def test_a_value_that_contains_itself_or_is_huge_is_cut(logger: logging.Logger, out: io.StringIO) -> None:
+def test_a_value_that_contains_itself_or_is_huge_is_cut(logger: logging.Logger, out: Written) -> None:
     around: list[object] = []
     around.append(around)
     logger.info("x", extra={"fields": {"around": around, "long": "y" * 1_000_000, "many": range(10**6)}})
@@ -115,14 +131,14 @@ def test_a_value_that_contains_itself_or_is_huge_is_cut(logger: logging.Logger, 
 
 
 def test_a_message_that_does_not_fit_its_arguments_is_shown_as_it_is(
-    logger: logging.Logger, out: io.StringIO
+    logger: logging.Logger, out: Written
 ) -> None:
     logger.info("%d lanes", "three")
     assert only(out)["message"] == "%d lanes ('three',)"
 
 
 def test_an_exception_is_a_field_on_the_same_line_with_all_of_its_group(
-    logger: logging.Logger, out: io.StringIO
+    logger: logging.Logger, out: Written
 ) -> None:
     try:
         raise ExceptionGroup("several", [ValueError("one"), OSError("two")])
@@ -133,7 +149,7 @@ def test_an_exception_is_a_field_on_the_same_line_with_all_of_its_group(
     assert "OSError: two" in traceback
 
 
-def test_people_get_readable_lines(out: io.StringIO, logger: logging.Logger) -> None:
+def test_people_get_readable_lines(out: Written, logger: logging.Logger) -> None:
     logger.handlers[-1].setFormatter(PlainLine())
     logger.info("a\nlane", extra={"fields": {"lane": "fix login", "path": b"/x", "position": 3}})
     line = out.getvalue()
@@ -141,7 +157,7 @@ def test_people_get_readable_lines(out: io.StringIO, logger: logging.Logger) -> 
     assert line.endswith('info     a\\nlane lane="fix login" path=/x position=3\n')
 
 
-def test_people_get_a_traceback_below_its_line(out: io.StringIO, logger: logging.Logger) -> None:
+def test_people_get_a_traceback_below_its_line(out: Written, logger: logging.Logger) -> None:
     logger.handlers[-1].setFormatter(PlainLine())
     logger.error("bad", exc_info=ValueError("why"))
     assert out.getvalue().splitlines()[1:] == ["ValueError: why"]
@@ -156,15 +172,16 @@ def test_a_stream_that_is_gone_costs_the_record_only(logger: logging.Logger) -> 
     logger.addHandler(handler)
     logger.info("x")
     logger.removeHandler(handler)
+    handler.flush()
     assert handler.lost == 1
 
 
 @pytest.mark.usefixtures("restored")
-def test_everybody_logs_through_it_and_a_second_call_replaces_the_first(out: io.StringIO) -> None:
+def test_everybody_logs_through_it_and_a_second_call_replaces_the_first(out: Written) -> None:
     theirs = logging.getLogger("hypercorn.error")
     theirs.handlers, theirs.propagate = [logging.StreamHandler(io.StringIO())], False
     configure(io.StringIO(), True, "debug")
-    configure(out, True, "warning")
+    out.handlers.append(configure(out, True, "warning"))
     theirs.error("one")
     logging.getLogger("litestar").warning("two")
     with warnings.catch_warnings():
@@ -181,7 +198,7 @@ def test_an_unknown_level_is_refused() -> None:
         configure(io.StringIO(), True, "loud")
 
 
-def test_lines_of_many_threads_stay_whole(logger: logging.Logger, out: io.StringIO) -> None:
+def test_lines_of_many_threads_stay_whole(logger: logging.Logger, out: Written) -> None:
     def talk() -> None:
         for _ in range(50):
             logger.info("x" * 500)
@@ -194,6 +211,20 @@ def test_lines_of_many_threads_stay_whole(logger: logging.Logger, out: io.String
     lines = out.getvalue().splitlines()
     assert len(lines) == 400
     assert {json.loads(line)["message"] for line in lines} == {"x" * 500}
+
+
+def test_a_reader_that_does_not_read_holds_up_nobody() -> None:
+    reading, writing = os.pipe()
+    with open(reading, "rb"), open(writing, "w") as full:
+        handler = Lines(full, JsonLine())
+        logger = logging.Logger("tests.logs.stuck")
+        logger.addHandler(handler)
+        for _ in range(20_000):
+            logger.error("x" * 200)
+        assert handler.lost > 5_000
+        while os.read(reading, 1 << 20) and handler._lines.unfinished_tasks:
+            continue
+    assert handler._lines.unfinished_tasks == 0
 
 
 @pytest.mark.slow

@@ -1,0 +1,98 @@
+"""What every request means before it is routed or read: HEAD, absolute targets, and what would be overlooked."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import trio
+from litestar.params import QueryParameter
+
+from adapters.service.misuse import InvalidRequest, NoSuchAddress, UnsupportedMedia
+
+if TYPE_CHECKING:
+    from litestar.handlers import HTTPRouteHandler
+
+    from adapters.service.http11 import App, Asked, Message, Receive, Send
+    from adapters.service.responding import Http
+
+SCHEMES = ("http://", "https://")
+REPEATED = {"state"}  # parameters that may be given more than once
+CHARSETS = {"utf-8", "utf8", "us-ascii"}
+
+
+class Understood:
+    """Answers HEAD as GET without the body, and absolute targets (RFC 9112, 3.2.2); wraps an application."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Asked, receive: Receive, send: Send) -> None:
+        """Answers a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if scope["path"].lower().startswith(SCHEMES):
+            scope = {**scope, "path": "/" + scope["path"].split("//", 1)[1].partition("/")[2]}
+        if scope["method"] == "HEAD":
+            await self._head({**scope, "method": "GET"}, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _head(self, scope: Asked, receive: Receive, send: Send) -> None:
+        with trio.CancelScope() as answered:
+
+            async def head_only(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    await send(message)
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+                    answered.cancel()  # a stream of events would go on for ever
+
+            await self._app(scope, receive, head_only)
+
+
+async def check(request: Http) -> None:
+    """Refuses what would be overlooked otherwise.
+
+    Raises NoSuchAddress for a `/` that was written as %2F, InvalidRequest for a parameter that is unknown or
+    given twice, and UnsupportedMedia for a body that says that it is no JSON.
+    """
+    if b"%2f" in request.scope.get("raw_path", b"").partition(b"?")[0].lower():
+        raise NoSuchAddress(request.url.path)
+    known = parameters(request.route_handler)  # type: ignore[arg-type]
+    for name in request.query_params:
+        if name not in known:
+            raise InvalidRequest(f"the parameter {name!r} is unknown here")
+        if name not in REPEATED and len(request.query_params.getall(name)) > 1:
+            raise InvalidRequest(f"the parameter {name!r} is given more than once")
+    if request.method == "POST":
+        _check_media(request)
+
+
+def _check_media(request: Http) -> None:
+    given = request.headers.get("content-type", "")
+    empty = request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers
+    if empty or not given:
+        return
+    media, _, rest = given.partition(";")
+    charset = rest.strip().lower().removeprefix("charset=").strip('"')
+    if media.strip().lower() != "application/json" or (charset and charset not in CHARSETS):
+        raise UnsupportedMedia(given)
+
+
+@cache
+def parameters(handler: HTTPRouteHandler) -> frozenset[str]:
+    """Returns the names of the query parameters that a handler takes."""
+    return frozenset(
+        found for found, kind in spelt(handler).values() if kind is QueryParameter and found is not None
+    )
+
+
+@cache
+def spelt(handler: HTTPRouteHandler) -> dict[str, tuple[str | None, type]]:
+    """Returns what each of a handler's arguments is called in a request, and where it stands there."""
+    fields = handler.parsed_fn_signature.parameters
+    return {
+        argument: (getattr(field.kwarg_definition, "name", None), type(field.kwarg_definition))
+        for argument, field in fields.items()
+    }
