@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
+
+import msgspec
 
 from adapters import repositories
 from adapters.files.identity import identify
 from adapters.git.heads import read_head
 from adapters.repositories import Repository
 from adapters.snapshots.capture import CannotCapture, head_of
+from adapters.store.journal import ClaimTaken
 from adapters.yard.concluded import Concluded, Done, conclude, ended
 from adapters.yard.describe import describe
 from domain.commands import AdoptLane
 from domain.envelope import lane_of, stream_of
-from domain.errors import CommandReused
+from domain.errors import CommandReused, VersionMismatch
 from domain.events import RepositoryRegistered
 from domain.evidence import Place
 from domain.lane import pending
@@ -99,9 +103,15 @@ class Yard:
             fact = RepositoryRegistered(
                 common=repository.key, root=pack(repository.root), object_format=repository.object_format
             )
-            await self.engine.note(repository.stream, (fact,), request.beside())
+            with suppress(VersionMismatch):  # another request was quicker
+                first = msgspec.structs.replace(request.beside(), expected=0)
+                await self.engine.note(repository.stream, (fact,), first)
         if repository.root != repository.common and not self._has_primary(repository):
-            await self._adopt_primary(repository, request)
+            try:
+                await self._adopt_primary(repository, request)
+            except ClaimTaken:  # the same, unless it is another's
+                if not self._has_primary(repository):
+                    raise
 
     def _has_primary(self, repository: Repository) -> bool:
         rows = self.reader.lanes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import trio
 
 from adapters.yard import ending, putting_away
 from domain.errors import CommandReused
@@ -114,3 +115,14 @@ async def test_a_branch_that_is_kept_is_said_to_be_each_time(world: World) -> No
             answers.append(await removes(opened, once(world), mode="force", delete_branch=True))
     assert answers[0].warnings == ("the branch is kept, as no snapshot holds its commits",)
     assert answers[1] == answers[0]
+
+
+async def test_many_first_requests_at_once_take_the_repository_once(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    async with world.open() as opened, trio.open_nursery() as nursery:
+        for number in range(8):
+            nursery.start_soon(opened.create, f"lane-{number}")
+    told = world.tags()
+    assert told.count("repository.registered@1") == told.count("lane.adopted@1") == 1
+    assert told.count("lane.created@1") == 8
+    assert await world.complaints() == []
