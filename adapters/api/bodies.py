@@ -25,11 +25,11 @@ class CreateBody(Body, frozen=True, kw_only=True):
     """A lane to be made in the repository around a path; `parent` is a lane's slug or id."""
 
     repository: Path
-    name: str
-    base: str | None = None
-    parent: str | None = None
-    branch: str | None = None
-    owner: str = "manual"
+    name: Annotated[str, Meta(description="1 to 100 printable characters; the slug is made from it")]
+    base: Annotated[str, Meta(description="what to start from; else what the root has checked out")] | None = None
+    parent: Annotated[str, Meta(description="the slug or id of the lane that this one comes from")] | None = None
+    branch: Annotated[str, Meta(description="the branch's name; else the slug")] | None = None
+    owner: Annotated[str, Meta(description="`manual` or `session:ID`")] = "manual"
 
 
 class SnapshotBody(Body, frozen=True, kw_only=True):
@@ -39,16 +39,16 @@ class SnapshotBody(Body, frozen=True, kw_only=True):
 class RemoveBody(Body, frozen=True, kw_only=True):
     """How a lane is put away."""
 
-    force: bool = False
-    reap: bool = False
-    delete_branch: bool = False
+    force: Annotated[bool, Meta(description="records a consent to lose what no snapshot can keep")] = False
+    reap: Annotated[bool, Meta(description="deletes it afterwards")] = False
+    delete_branch: Annotated[bool, Meta(description="deletes its branch, where a snapshot holds it")] = False
 
 
 class RestoreBody(Body, frozen=True, kw_only=True):
     """What a lane is brought back from: by default its last edition."""
 
-    edition: Annotated[int, Meta(ge=1, le=1 << 31)] | None = None
-    snapshot: str | None = None
+    edition: Annotated[int, Meta(ge=1, le=1 << 31, description="which removal to undo")] | None = None
+    snapshot: Annotated[str, Meta(description="the id of the snapshot to make the lane from")] | None = None
 
 
 class ReapBody(Body, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class SweepBody(Body, frozen=True, kw_only=True):
     """Which repository is swept: one, the one around a path if there is one, or all."""
 
     repository: Path | None = None
-    near: Path | None = None
+    near: Annotated[Path, Meta(pattern="^/")] | None = None
 
 
 class RepositoryBody(Body, frozen=True, kw_only=True):

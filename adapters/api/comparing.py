@@ -21,7 +21,12 @@ NOBODY: Record = dict.fromkeys(COMPARED)
 
 def diff(reader: Reader, before: int, after: int) -> Answer:
     """Returns which lanes differ between two positions, and in what. Raises NoSuchPosition."""
-    old, new = (_by_id(lanes_at(reader, position)) for position in (before, after))
+    return compared(before, after, *(lanes_at(reader, position) for position in (before, after)))
+
+
+def compared(before: int, after: int, earlier: list[Record], later: list[Record]) -> Answer:
+    """Returns which lanes differ between the tables of two positions, and in what."""
+    old, new = _by_id(earlier), _by_id(later)
     changes = [_change(lane, old.get(lane), new.get(lane)) for lane in sorted({*old, *new})]
     changes = [each for each in changes if each.changed]
     document = Diff(before=before, after=after, lanes=tuple(changes))

@@ -5,11 +5,12 @@ Field order is part of the command line's promise. What is unset is left out.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
+from domain.events import Kind
 from domain.evidence import Obstacle
 
 State = Literal[
@@ -24,6 +25,7 @@ State = Literal[
     "needs-review",
     "failed",
 ]
+Time = Annotated[str, Meta(extra_json_schema={"extra": {"format": "date-time"}})]
 Outcome = Literal["done", "unfinished", "refused", "unavailable"]
 
 
@@ -35,7 +37,7 @@ class ObservedFlag(Document, frozen=True, kw_only=True):
     """What was seen and when, or why it is unknown."""
 
     value: bool | UnsetType = UNSET
-    at: str | UnsetType = UNSET
+    at: Time | UnsetType = UNSET
     unknown: str | UnsetType = UNSET
 
 
@@ -43,7 +45,7 @@ class ObservedText(Document, frozen=True, kw_only=True):
     """What was seen and when, or why it is unknown."""
 
     value: str | UnsetType | None = UNSET
-    at: str | UnsetType = UNSET
+    at: Time | UnsetType = UNSET
     unknown: str | UnsetType = UNSET
 
 
@@ -51,7 +53,7 @@ class ObservedPaths(Document, frozen=True, kw_only=True):
     """Packed paths that were seen and when, or why they are unknown."""
 
     value: tuple[str, ...] | UnsetType = UNSET
-    at: str | UnsetType = UNSET
+    at: Time | UnsetType = UNSET
     unknown: str | UnsetType = UNSET
 
 
@@ -59,7 +61,7 @@ class ObservedObstacles(Document, frozen=True, kw_only=True):
     """What a snapshot could not hold, as it was seen and when, or why that is unknown."""
 
     value: tuple[Obstacle, ...] | UnsetType = UNSET
-    at: str | UnsetType = UNSET
+    at: Time | UnsetType = UNSET
     unknown: str | UnsetType = UNSET
 
 
@@ -72,8 +74,8 @@ class Lane(Document, frozen=True, kw_only=True):
     id: str
     slug: str
     name: str
-    state: str
-    kind: str
+    state: State
+    kind: Kind
     path: str | None
     path_encoded: str | UnsetType = UNSET
     branch: str | None
@@ -83,7 +85,7 @@ class Lane(Document, frozen=True, kw_only=True):
     parent: str | None
     owner: str
     edition: int
-    created_at: str
+    created_at: Time
     position: int
     repository: str
     version: int
@@ -140,7 +142,7 @@ class Event(Document, frozen=True, kw_only=True):
     lane: str | None
     stream: str
     version: int
-    time: str
+    time: Time
     actor: Actor
     cause: str
     fact: dict[str, Any]
@@ -163,7 +165,7 @@ class LaneJournal(Document, frozen=True, kw_only=True):
 class ShownLane(Lane, frozen=True, kw_only=True):
     """Everything about a lane."""
 
-    since: str
+    since: Time
     reason: str | None
     snapshots: tuple[SnapshotDocument, ...]
     journal: LaneJournal
@@ -186,7 +188,7 @@ class Candidate(Document, frozen=True, kw_only=True):
     lane: str
     slug: str
     action: Literal["reap", "retry", "wait"]
-    until: str | None
+    until: Time | None
     reason: str
 
 
@@ -275,7 +277,11 @@ class Command(Document, frozen=True, kw_only=True):
 
 
 class Health(Document, frozen=True, kw_only=True):
-    """Whether the service is ready, up to where the log is, and what it could not drive on."""
+    """Whether the service is ready, up to where the log is, and what is not as it should be.
+
+    `recovering` are lanes that are driven on, `stopped` why a lane could not be, and `silent` repositories
+    in which something hangs.
+    """
 
     status: Literal["recovering", "ready", "stopping"]
     version: str
@@ -283,5 +289,6 @@ class Health(Document, frozen=True, kw_only=True):
     position: int
     commands: int
     subscribers: int
+    recovering: tuple[str, ...]
     stopped: dict[str, str]
     silent: tuple[str, ...]

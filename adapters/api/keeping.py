@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from adapters.api.answers import Answer
 from adapters.api.documents import KeptSnapshot, RepositoryDocument
@@ -19,11 +19,21 @@ from domain.states import Nowhere
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapters.store.reader import Reader
+    from adapters.store.reader import Reader, Record
     from domain.states import Lane
 
 
-def repositories(reader: Reader) -> Answer:
+class Kept(Protocol):
+    """Anything that has the small tables."""
+
+    def lanes(self) -> list[Record]:
+        """Returns the lanes table."""
+
+    def repositories(self) -> list[Record]:
+        """Returns the repositories under our care."""
+
+
+def repositories(reader: Kept) -> Answer:
     """Returns the repositories under our care, with packed paths, in the order of those."""
     held = Counter(row["repository"] for row in reader.lanes() if row["state"] not in GONE)
     found = [

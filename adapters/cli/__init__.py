@@ -17,7 +17,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code (see `docs/cli.md`)."""
     given = sys.argv[1:] if argv is None else list(argv)
     try:
-        return _run(given)
+        code = _run(given)
+        _settle()
+        return code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BaseExceptionGroup as group:
@@ -29,6 +31,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; Python would complain again when it flushes at exit.
         sys.stdout = None
         return DONE
+
+
+def _settle() -> None:
+    """Gives up what could not be written: it was told, and Python would complain again at exit."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        sys.stdout = None
 
 
 def _run(given: list[str]) -> int:

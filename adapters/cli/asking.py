@@ -6,6 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from adapters.cli import thin
+from adapters.cli.output import progress
+from adapters.cli.whereabouts import here, near
 from adapters.client.calls import call
 from adapters.client.connection import Connection
 from adapters.client.targets import packed, quoted, target
@@ -19,12 +21,6 @@ if TYPE_CHECKING:
     from adapters.client.connection import Response
 
 JSON, TEXT, NDJSON = "application/json", "text/plain", "application/x-ndjson"
-
-
-def here(arguments: Namespace) -> bytes:
-    """Returns the absolute path by which the repository is meant."""
-    named = arguments.repository
-    return os.getcwdb() if named is None else os.path.join(os.getcwdb(), os.fsencode(named))
 
 
 def change(arguments: Namespace, verb: str, body: dict[str, Any]) -> int | None:
@@ -66,6 +62,11 @@ def show(arguments: Namespace) -> int | None:
     return over(arguments, work)
 
 
+def rebuild(arguments: Namespace) -> int | None:
+    """Has every table made anew; returns the exit code, or None where no service runs."""
+    return over(arguments, lambda service: service.tell(service.post("/v1/rebuild", {})))
+
+
 def over(arguments: Namespace, work: Callable[[Service], int]) -> int | None:
     """Runs what speaks with the service; returns its exit code, or None where no service runs."""
     values = place.environment()
@@ -78,7 +79,7 @@ def over(arguments: Namespace, work: Callable[[Service], int]) -> int | None:
         except NoService:
             return None
         except ClientError as error:
-            return thin.complain(arguments, error.code, f"{error}.", {}, thin.UNUSABLE)
+            return thin.unanswered(arguments, error)
 
 
 class Service:
@@ -105,15 +106,15 @@ class Service:
         import json
 
         said = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
-        return call(self.connection, "POST", address, accept=self.media, client=self.client, body=said)
+        with progress(self.arguments.json, "the service is at work"):
+            return call(self.connection, "POST", address, accept=self.media, client=self.client, body=said)
 
     def resolve(self, lane: str, *, undone: bool = False) -> str | int:
         """Returns the id of the lane that is meant, or the exit code after telling why there is none."""
+        scope, place = self.scope, near()
+        asked = {"near": None if place is None else packed(place), **scope}
         more = {"undone": "true"} if undone else {}
-        scope = self.scope
-        wanted = packed(os.fsencode(lane))
-        asked = {"near": packed(os.getcwdb()), **scope, **more}
-        found = self.get("/v1/resolve", lane=wanted, **asked)
+        found = self.get("/v1/resolve", lane=packed(os.fsencode(lane)), **asked, **more)
         if found.status >= 400:
             return self.tell(found)
         if not self.arguments.json:

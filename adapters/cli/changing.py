@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adapters.cli import asking
+from adapters.cli.whereabouts import here
 from adapters.client.targets import packed
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def run_create(arguments: Namespace) -> int:
     """Makes a lane and prints its path."""
     asked = ("name", "base", "parent", "branch", "owner")
     said = {name: getattr(arguments, name) for name in asked}
-    return change(arguments, "create", {"repository": packed(asking.here(arguments)), **said})
+    return change(arguments, "create", {"repository": packed(here(arguments)), **said})
 
 
 def run_snapshot(arguments: Namespace) -> int:
@@ -61,6 +62,16 @@ def run_review(arguments: Namespace) -> int:
     """Shows what a lane waits for, or takes one of the ways out."""
     ways = {"put-back": arguments.put_back, "resnapshot": arguments.resnapshot, "discard": arguments.discard}
     return change(arguments, next((way for way, wanted in ways.items() if wanted), "review"), {})
+
+
+def run_rebuild(arguments: Namespace) -> int:
+    """Makes every table anew from the log."""
+    code = asking.rebuild(arguments)
+    if code is not None:
+        return code
+    from adapters.cli.upkeep import rebuild
+
+    return rebuild(arguments)
 
 
 def run_sweep(arguments: Namespace) -> int:

@@ -13,9 +13,9 @@ from adapters import config, repositories
 from adapters.api import bodies, operations, resolve, sweeps
 from adapters.cli.failures import tell
 from adapters.cli.output import progress
-from adapters.cli.scope import here, scope
+from adapters.cli.scope import scope
 from adapters.cli.telling import told
-from adapters.lookup import HERE
+from adapters.cli.whereabouts import here, near
 from adapters.ownership import StateLocked
 from adapters.wiring import new_request, open_yard
 from domain.errors import NoSuchLane
@@ -109,14 +109,14 @@ async def _answered(
 ) -> Answer:
     if verb == "create":
         if body["parent"] is not None:
-            body = body | {"parent": resolve.find(yard.reader, body["parent"], scope(arguments), HERE).id}
+            body = body | {"parent": resolve.find(yard.reader, body["parent"], scope(arguments), near()).id}
         said = msgspec.convert(body, bodies.CreateBody)
         return await operations.create(yard, said, request)
     if verb == "candidates":
         return sweeps.candidates(yard, scope(arguments))
     if verb == "sweep":
         return await sweeps.sweep(yard, scope(arguments), request)
-    lane = resolve.find(yard.reader, arguments.lane, scope(arguments), HERE).id
+    lane = resolve.find(yard.reader, arguments.lane, scope(arguments), near()).id
     if verb == "review":
         return operations.review(yard, lane)
     kind, operation = operations.ON_LANES[verb]

@@ -1,14 +1,13 @@
-"""From what went wrong to an exit code and words: one object on standard error under `--json`."""
+"""From what went wrong to an exit code and words: one object on standard error under `--json`.
+
+What is needed for that is imported when something goes wrong: most commands never need it.
+"""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from adapters.api.problems import CODES, encodable, problem, text
-from adapters.cli.output import hush
+from adapters.cli.output import flush, hush, write_error
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -18,13 +17,19 @@ if TYPE_CHECKING:
 
 def guarded(arguments: Namespace) -> int:
     """Runs the command; whatever is refused or cannot be done is told, and becomes an exit code."""
+    from adapters.cli.checking import check
     from adapters.cli.dispatch import run
 
     try:
-        return run(arguments)
+        check(arguments)
+        code = run(arguments)
+        flush()
+        return code
     except BrokenPipeError:
         raise  # not the world's answer: whoever read our output has gone
     except Exception as error:
+        from adapters.api.problems import problem
+
         told = problem(error)
         if told is None:
             raise
@@ -38,11 +43,14 @@ def tell_problem(arguments: Namespace, told: Problem) -> int:
 
 def tell(arguments: Namespace, code: str, message: str, details: dict[str, Any], outcome: Outcome) -> int:
     """Prints an error and returns the exit code."""
+    from adapters.api.answers import encoded
+    from adapters.api.problems import CODES, encodable, text
+
     hush()
     message = text(message[:1].upper() + message[1:])
     if arguments.json:
         shown = {"code": code, "message": message, "details": encodable(details)}
-        sys.stderr.write(msgspec.json.encode(shown).decode() + "\n")
+        write_error(encoded(shown).decode() + "\n")
     else:
-        sys.stderr.write(f"laneyard: {message} [{code}]\n")
+        write_error(f"laneyard: {message} [{code}]\n")
     return CODES[outcome]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from adapters.cli import DONE, asking, thin
+from adapters.cli.output import flush
 from adapters.client.targets import target
 from adapters.client.wire import Lost, NoService, Silent
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from adapters.cli.asking import Service
 
 PAGE = "1000"  # events of a page
+OK = 200
+ENDLESS = 1e6  # seconds: a log to which nothing is written is no service that has died
 
 
 def run_list(arguments: Namespace) -> int:
@@ -25,7 +27,7 @@ def run_list(arguments: Namespace) -> int:
     def work(service: Service) -> int:
         at = None if arguments.at is None else str(arguments.at)
         gone = "true" if arguments.all else None
-        return service.tell(service.get("/v1/lanes", at=at, all=gone, **service.scope))
+        return service.tell(service.get("/v1/lanes", at=at, all=gone, observe="now", **service.scope))
 
     code = asking.over(arguments, work)
     if code is None:
@@ -72,14 +74,18 @@ def _log(service: Service) -> int:
     lane = service.resolve(arguments.lane, undone=True) if arguments.lane is not None else None
     if isinstance(lane, int):
         return lane
+    if lane is not None:  # this very lane, also where this process has to go on by itself
+        arguments.lane, arguments.repository = lane, None
     media = asking.NDJSON if arguments.json else asking.TEXT
     wanted = {"lane": lane, "type": arguments.type}
-    address: str | None = target("/v1/events", after=str(arguments.after), limit=PAGE, **wanted)
+    after = str(max(0, arguments.after))
+    address: str | None = target("/v1/events", after=after, limit=PAGE, **wanted)
     while address is not None:
         page = service.get(address, accept=media)
         if page.status >= 400:
             return service.tell(page)
         thin.write(page.body)
+        flush()
         address = _next(page.headers.get("link", ""))
         arguments.after = int(page.headers.get("laneyard-position", arguments.after))
     return _follow(service, media, wanted) if arguments.follow else DONE
@@ -97,10 +103,10 @@ def _follow(service: Service, media: str, wanted: dict[str, str | None]) -> int:
     address = target("/v1/events/stream", after=str(arguments.after), **wanted)
     headers = {"Accept": media, "Laneyard-Client": service.client}
     with suppress(Lost, NoService, Silent):
-        answer = service.connection.stream("GET", address, headers)
-        for line in _lines(iter(answer)):
+        answer = service.connection.stream("GET", address, headers, silence=ENDLESS)
+        for line in _lines(iter(answer)) if answer.status == OK else ():
             thin.write(line)
-            sys.stdout.flush()
+            flush()
             arguments.after = _position(line) or arguments.after
     from adapters.cli import reading
 

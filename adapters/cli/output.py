@@ -1,4 +1,4 @@
-"""Printing for people: tables, and progress while something takes long."""
+"""Printing for people: lines, tables, errors, and progress while something takes long."""
 
 from __future__ import annotations
 
@@ -23,8 +23,21 @@ _shown: list[Status] = []  # the progress on the terminal's last line: whoever p
 def say(line: str = "") -> None:
     """Prints a line, or several; what the terminal cannot show is replaced."""
     hush()
-    encoding = sys.stdout.encoding or "utf-8"
-    print(line.encode(encoding, "replace").decode(encoding))
+    if sys.stdout is not None:  # None where it was closed before the program began
+        encoding = sys.stdout.encoding or "utf-8"
+        print(line.encode(encoding, "replace").decode(encoding))
+
+
+def write_error(text: str) -> None:
+    """Prints an error as it is, where there is a place for it."""
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+
+
+def flush() -> None:
+    """Sends off what was printed, as long as it can still be told that this failed. Raises OSError."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
 
 
 def hush() -> None:
@@ -39,14 +52,14 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[str, str], None]]:
+def progress(quiet: bool, first: str = "looking") -> Iterator[Callable[[str, str], None]]:
     """Yields a listener that shows what is being done, on a terminal only."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield lambda moment, step: None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("looking") as status:
+    with Console(stderr=True).status(first) as status:
         _shown.append(status)
 
         def notice(moment: str, step: str) -> None:

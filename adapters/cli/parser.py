@@ -1,7 +1,13 @@
 """What the command line takes."""
 
 import argparse
+import re
 from typing import NoReturn
+
+FARTHEST = (1 << 62) - 1  # of positions; the service takes no others
+EDITIONS = 1 << 31
+GLOB = 100  # characters
+NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 EPILOG = """\
 LANE is a slug, an id or the beginning of one, or a path inside the lane.
@@ -48,6 +54,33 @@ def build_parser() -> Parser:
     return parser
 
 
+def _position(text: str) -> int:
+    """Returns a position of the log, as its store can hold it."""
+    return _whole(text, -FARTHEST, FARTHEST)
+
+
+def _edition(text: str) -> int:
+    """Returns the number of a removal."""
+    return _whole(text, 1, EDITIONS)
+
+
+def _whole(text: str, least: int, most: int) -> int:
+    wrong = argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number from {least} to {most}")
+    if not NUMBER.fullmatch(text):
+        raise wrong
+    number = int(text)
+    if not least <= number <= most:
+        raise wrong
+    return number
+
+
+def _glob(text: str) -> str:
+    """Returns what types of events are matched with."""
+    if not 0 < len(text) <= GLOB or any("\ud800" <= each <= "\udfff" for each in text):
+        raise argparse.ArgumentTypeError(f"a GLOB has 1 to {GLOB} characters")
+    return text
+
+
 def _add_everywhere(parser: Parser) -> None:
     """Adds what may be said before the command and after it; unsaid, it leaves no default to overrule."""
     parser.allow_abbrev = False  # `--f` is not `--force`
@@ -83,7 +116,7 @@ def _add_ending(commands: "_Commands[Parser]") -> None:
     remove.add_argument("--delete-branch", action="store_true", help="and delete its branch")
     restore = commands.add_parser("restore", help="bring a lane back")
     restore.add_argument("lane", metavar="LANE")
-    restore.add_argument("--edition", type=int, metavar="N", help="which removal, by default the last")
+    restore.add_argument("--edition", type=_edition, metavar="N", help="which removal, by default the last")
     restore.add_argument("--snapshot", metavar="ID", help="from this snapshot")
     reap = commands.add_parser("reap", help="delete a quarantined lane, keeping a snapshot")
     reap.add_argument("lane", metavar="LANE")
@@ -100,17 +133,17 @@ def _add_ending(commands: "_Commands[Parser]") -> None:
 def _add_reading(commands: "_Commands[Parser]") -> None:
     listing = commands.add_parser("list", help="the lanes")
     listing.add_argument("--all", action="store_true", help="also those that are gone")
-    listing.add_argument("--at", type=int, metavar="POSITION", help="as of a position of the log")
+    listing.add_argument("--at", type=_position, metavar="POSITION", help="as of a position of the log")
     show = commands.add_parser("show", help="everything about a lane")
     show.add_argument("lane", metavar="LANE")
     log = commands.add_parser("log", help="the audit log")
     log.add_argument("lane", metavar="LANE", nargs="?")
-    log.add_argument("--after", type=int, default=0, metavar="POSITION", help="only later events")
-    log.add_argument("--type", metavar="GLOB", help="only such events, for instance 'lane.*'")
+    log.add_argument("--after", type=_position, default=0, metavar="POSITION", help="only later events")
+    log.add_argument("--type", type=_glob, metavar="GLOB", help="only such events, for instance 'lane.*'")
     log.add_argument("--follow", action="store_true", help="go on with what comes")
     diff = commands.add_parser("diff", help="what changed between two positions of the log")
-    diff.add_argument("before", type=int, metavar="POSITION")
-    diff.add_argument("after", type=int, metavar="POSITION")
+    diff.add_argument("before", type=_position, metavar="POSITION")
+    diff.add_argument("after", type=_position, metavar="POSITION")
 
 
 def _add_upkeep(commands: "_Commands[Parser]") -> None:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from adapters import config
 from adapters.api import lanes, resolve
-from adapters.api.comparing import diff
+from adapters.api.comparing import compared, diff
 from adapters.api.events import Filter, event_json, event_text
 from adapters.cli import DONE
 from adapters.cli.output import say
 from adapters.cli.scope import scope
 from adapters.cli.telling import told
+from adapters.cli.whereabouts import near
 from adapters.clock import now
 from adapters.glances import glance
-from adapters.lookup import HERE
 from adapters.store.errors import StoreMissing
 from adapters.store.reader import Reader
 from domain.envelope import stream_of
@@ -66,6 +66,7 @@ def run_list(arguments: Namespace) -> int:
 def _rows(arguments: Namespace) -> list[Record]:
     reader = open_reader(arguments)
     if reader is None:
+        _require_beginning(arguments.at or 0)
         return []
     with reader:
         return reader.lanes() if arguments.at is None else lanes.lanes_at(reader, arguments.at)
@@ -78,6 +79,7 @@ def run_log(arguments: Namespace) -> int:
         if arguments.follow:
             raise StoreMissing(os.fsdecode(config.load(arguments.state_dir).store))
         if arguments.lane is not None:
+            scope(arguments)
             raise NoSuchLane(arguments.lane)
         return DONE
     with reader:
@@ -93,7 +95,7 @@ def _stream(arguments: Namespace, reader: Reader) -> str | None:
     """Returns the stream of the lane that is meant, also of one that never came to be."""
     if arguments.lane is None:
         return None
-    return stream_of(resolve.find(reader, arguments.lane, scope(arguments), HERE, undone=True).id)
+    return stream_of(resolve.find(reader, arguments.lane, scope(arguments), near(), undone=True).id)
 
 
 def _slugs(reader: Reader) -> dict[str, str]:
@@ -132,6 +134,14 @@ def run_diff(arguments: Namespace) -> int:
     """Prints which lanes differ between two positions, and in what."""
     reader = open_reader(arguments)
     if reader is None:
-        raise NoSuchPosition(arguments.after, 0)
+        for position in (arguments.before, arguments.after):
+            _require_beginning(position)
+        return told(arguments, compared(arguments.before, arguments.after, [], []))
     with reader:
         return told(arguments, diff(reader, arguments.before, arguments.after))
+
+
+def _require_beginning(position: int) -> None:
+    """Refuses every position but the one before the first event. Raises NoSuchPosition."""
+    if position != 0:
+        raise NoSuchPosition(position, 0)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from adapters import repositories
+from adapters.cli.whereabouts import here
 from domain.errors import NotARepository
 from domain.paths import pack
 
 if TYPE_CHECKING:
     from argparse import Namespace
-
-
-def here(arguments: Namespace) -> bytes:
-    """Returns the path by which the repository is meant."""
-    return os.fsencode(arguments.repository) if arguments.repository is not None else os.getcwdb()
 
 
 def scope(arguments: Namespace) -> str | None:

@@ -9,6 +9,7 @@ from adapters.api import showing as api
 from adapters.cli.reading import drive_on, open_reader
 from adapters.cli.scope import scope
 from adapters.cli.telling import told
+from adapters.cli.whereabouts import near
 from adapters.lookup import find_lane
 from domain.errors import NoSuchLane
 
@@ -28,9 +29,10 @@ def show(arguments: Namespace) -> int:
     """Prints everything about a lane as the log has it, without driving anything on."""
     reader = open_reader(arguments)
     if reader is None:
+        scope(arguments)
         raise NoSuchLane(arguments.lane)
     with reader:
-        row = find_lane(reader.lanes(), scope(arguments), arguments.lane)
+        row = find_lane(reader.lanes(), scope(arguments), arguments.lane, near())
         lane, _ = reader.lane(str(row["id"]))
         place = api.inspected_place(lane)
         seen = _look(arguments, place) if place is not None else None

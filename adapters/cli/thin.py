@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from adapters.client.connection import Response
+    from adapters.client.wire import ClientError
 
 VALUED = {"-C": "repository", "--state-dir": "state_dir"}
 JSON, TEXT, PROBLEM = "application/json", "text/plain", "application/problem+json"
@@ -39,7 +40,7 @@ def attempt(given: list[str]) -> int | None:
     try:
         answer = ask(wanted)
     except ClientError as error:
-        return complain(wanted, error.code, f"{error}.", {}, UNUSABLE)
+        return unanswered(wanted, error)
     return None if answer is None else tell(wanted, answer)
 
 
@@ -76,6 +77,7 @@ def _valued(word: str) -> tuple[str | None, str | None]:
 
 def ask(wanted: Wanted, observe: str = "now", patience: float = 30.0) -> Response | None:
     """Returns the answer of the service, or None where there is none to ask. Raises ClientError."""
+    from adapters.cli.whereabouts import LONGEST, here
     from adapters.client.calls import call
     from adapters.client.connection import Connection
     from adapters.client.wire import NoService
@@ -83,6 +85,8 @@ def ask(wanted: Wanted, observe: str = "now", patience: float = 30.0) -> Respons
 
     values = place.environment()
     try:
+        if len(here(wanted)) > LONGEST:
+            return None
         path = os.path.join(place.state_directory(wanted.state_dir, values), place.SOCKET)
         asked = _target(wanted, observe)
         with Connection(path) as connection:
@@ -93,16 +97,12 @@ def ask(wanted: Wanted, observe: str = "now", patience: float = 30.0) -> Respons
 
 
 def _target(wanted: Wanted, observe: str) -> str:
+    from adapters.cli.whereabouts import here
     from adapters.client.targets import packed, target
 
-    here = os.getcwdb()
-    repository = near = None
-    if wanted.repository is None:
-        near = packed(here)
-    else:
-        repository = packed(os.path.join(here, os.fsencode(wanted.repository)))
-    shown = "true" if wanted.all else None
-    return target("/v1/lanes", repository=repository, near=near, all=shown, observe=observe)
+    place, named = packed(here(wanted)), wanted.repository is not None
+    scope = {"repository" if named else "near": place}
+    return target("/v1/lanes", **scope, all="true" if wanted.all else None, observe=observe)
 
 
 def tell(wanted: Wanted | Namespace, answer: Response) -> int:
@@ -119,8 +119,8 @@ def tell(wanted: Wanted | Namespace, answer: Response) -> int:
         if kind != (JSON if wanted.json else TEXT):
             raise BadAnswer(f"it is {kind[:40]!r}")
     except (ValueError, KeyError, TypeError, BadAnswer) as error:
-        why = f"The service has answered {answer.status}, and what cannot be read: {error}."
-        return complain(wanted, BadAnswer.code, why, {}, UNUSABLE)
+        why = f"the service has answered {answer.status}, and what cannot be read: {error}"
+        return unanswered(wanted, BadAnswer(why))
     return _print(wanted, text, code)
 
 
@@ -133,6 +133,11 @@ def _problem(wanted: Wanted | Namespace, kind: str, text: str, code: int) -> int
 
     found = json.loads(text)
     return complain(wanted, found["code"], found["detail"], found["details"], code)
+
+
+def unanswered(wanted: Wanted | Namespace, error: ClientError) -> int:
+    """Tells why there is no answer, and returns the exit code."""
+    return complain(wanted, error.code, f"{error}. {error.remedy}", {}, UNUSABLE)
 
 
 def complain(wanted: Wanted | Namespace, code: str, message: str, details: object, exit_code: int) -> int:
@@ -149,7 +154,8 @@ def complain(wanted: Wanted | Namespace, code: str, message: str, details: objec
 
 
 def _write_error(text: str) -> None:
-    sys.stderr.write(text)
+    if sys.stderr is not None:  # None where it was closed before the program began
+        sys.stderr.write(text)
 
 
 def write(data: bytes) -> None:
@@ -167,6 +173,7 @@ def _print(wanted: Wanted | Namespace, text: str, code: int) -> int:
     shown = text.encode(encoding, "replace").decode(encoding)
     try:
         sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
+        sys.stdout.flush()
     except BrokenPipeError:
         raise  # not an error of ours: whoever read our output has gone
     except OSError as error:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 EXITS = {"done": 0, "refused": 1, "unfinished": 3, "unavailable": 4}
 AGAIN = (b"starting", b"stopping")  # codes of a service that is about to be another one
+FORGOTTEN = (b"no_such_command", b"answer_forgotten")  # codes of one that has not begun the command itself
 PAUSE = 0.1  # seconds between two tries where the service has named none
 WAIT = 30  # seconds for which a service is asked to hold an answer back until there is one
 TIMEOUT = 60.0  # seconds of silence; longer than WAIT
@@ -67,27 +68,27 @@ def call(
 
     A command (POST) is sent with `key`, or a new one, and followed to its end; where the connection or the
     service is lost it is sent again with that key, so that it is done once. An interrupt ends only the wait.
-    Raises NoService where nobody serves (for a command: at the first try, or after `patience` seconds), Lost
-    after `patience` seconds, Silent after a minute without a word, BadAnswer, and ValueError for what cannot
-    be sent.
+    Raises NoService where nobody serves (for a command: only where none has taken it), Lost after `patience`
+    seconds, Silent after a minute without a word, BadAnswer, and ValueError for what cannot be sent.
     """
     fields = {"Accept": accept, "Laneyard-Client": _printable(client), **headers}
     if method == "POST":
         fields |= {"Idempotency-Key": key or new_key(), "Prefer": f"wait={WAIT}"}
         fields |= {"Content-Type": "application/json"} if body else {}
-    patient, met = Patience(patience), False
+    patient, taken = Patience(patience), False
     while True:
         try:
             answer = _answer(connection, method, target, fields, body, patient)
-            met = True
         except Lost:
-            met = True
+            taken = True
             if not patient.wait(PAUSE):
                 raise
-        except NoService:
+        except NoService as error:
             # What only reads can do without a service; a command may have begun in the one that is gone.
-            if method != "POST" or not met or not patient.wait(PAUSE):
+            if method != "POST" or not taken:
                 raise
+            if not patient.wait(PAUSE):
+                raise Lost("the service has gone before it had answered, and has not come back") from error
         else:
             if not _is_passing(answer) or not patient.wait(_pause(answer)):
                 return answer
@@ -110,14 +111,13 @@ def _answer(
         if not place:
             raise BadAnswer("the command goes on, and the service has not said where to follow it")
         asked = monotonic()
-        answer = connection.request("GET", place, following, b"", TIMEOUT)
-        if (
-            answer.status == 404
-        ):  # it has forgotten the command, or another one has taken over: ask with the key
+        try:
+            answer = connection.request("GET", place, following, b"", TIMEOUT)
+        except NoService as error:
+            raise Lost("the service has gone while the command ran") from error
+        if answer.status in (404, 410) and _says(answer, FORGOTTEN):  # another one has taken over
             raise Lost("the service does not know the command any more")
-        if (
-            answer.status == 202 and monotonic() - asked < 1
-        ):  # it did not hold the answer back, as it was asked
+        if answer.status == 202 and monotonic() - asked < 1:  # it was not held back, as was asked
             sleep(_pause(answer))
     return answer
 
@@ -126,10 +126,13 @@ def _is_passing(answer: Response) -> bool:
     """Tells whether the problem is one that goes away by itself."""
     if answer.status != 503:
         return False
+    return "retry-after" in answer.headers or _says(answer, AGAIN)
+
+
+def _says(answer: Response, codes: tuple[bytes, ...]) -> bool:
+    """Tells whether the answer is a problem with one of the codes, in words or as JSON."""
     named = answer.body.strip()
-    return "retry-after" in answer.headers or any(
-        named.endswith(b"[" + code + b"]") or b'"code":"' + code + b'"' in named for code in AGAIN
-    )
+    return any(named.endswith(b"[" + code + b"]") or b'"code":"' + code + b'"' in named for code in codes)
 
 
 def _pause(answer: Response) -> float:

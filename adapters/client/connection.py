@@ -84,8 +84,12 @@ class Connection:
         headers: Mapping[str, str] = NOTHING,
         body: bytes = b"",
         timeout: float = 60.0,
+        silence: float | None = None,
     ) -> Incoming:
-        """Sends a request and returns once the head of its answer is there. Raises as `request` does."""
+        """Sends a request and returns once the head of its answer is there. Raises as `request` does.
+
+        `silence` are the longest seconds of silence from then on, where they are others.
+        """
         data = _request(method, target, headers, body)
         wire = self._ready(timeout)
         self._reading = True  # until the body has ended: whatever happens before, nothing else fits behind it
@@ -93,6 +97,7 @@ class Connection:
         status, found = _head(wire)
         while 100 <= status < 200:
             status, found = _head(wire)
+        wire.allow(timeout if silence is None else silence)
         has_body = method != "HEAD" and status not in EMPTY
         return Incoming(
             status, found, self._pieces(wire, _body(wire, found) if has_body else iter(()), found)

@@ -19,30 +19,35 @@ class ClientError(Exception):
     """The service has given no answer that can be used."""
 
     code = "service_failed"
+    remedy = ""
 
 
 class NoService(ClientError):
     """Nobody serves at the socket."""
 
     code = "no_service"
+    remedy = "Start one with 'laneyard serve'."
 
 
 class Lost(ClientError):
     """The connection has ended before the answer did; what was asked for may have been done or not."""
 
     code = "service_lost"
+    remedy = "Whether it was done is in 'laneyard log'."
 
 
 class Silent(ClientError):
     """The service has said nothing for the time given; what was asked for may have been done or not."""
 
     code = "service_silent"
+    remedy = "'laneyard doctor' says who serves; whether it was done is in 'laneyard log'."
 
 
 class BadAnswer(ClientError):
     """What was received is not what a service of ours sends."""
 
     code = "bad_answer"
+    remedy = "Look at who serves there: 'laneyard doctor' tries."
 
 
 class Wire:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SOCKET = b"laneyard.sock"
+NAME = 100  # characters of the caller's name; an HTTP header carries it
 
 
 def environment() -> dict[str, str]:
@@ -25,8 +26,9 @@ def state_directory(given: str | None, values: Mapping[str, str]) -> bytes:
 
 
 def client(values: Mapping[str, str]) -> str:
-    """Returns the name under which the log knows the caller."""
-    return values.get("LANEYARD_CLIENT", "laneyard")
+    """Returns the name under which the log knows the caller: at most 100 printable characters of ASCII."""
+    named = values.get("LANEYARD_CLIENT", "").strip()[:NAME].strip() or "laneyard"
+    return "".join(each if each.isascii() and each.isprintable() else "?" for each in named)
 
 
 def _default(values: Mapping[str, str]) -> str:

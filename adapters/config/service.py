@@ -25,6 +25,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     send_timeout: Seconds = 20.0
     idle_timeout: Seconds = 75.0
     look_timeout: Seconds = 5.0
+    look_age: Seconds = 1.0
     commands: Count = 256
     running: Count = 4
     waiting: Count = 64

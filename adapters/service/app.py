@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
-from litestar import Litestar, Response
+from litestar import Litestar, MediaType, Response
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
@@ -55,7 +55,7 @@ def build(service: Service | None, *, body_bytes: int = 1 << 20) -> Litestar:
             title="Laneyard",
             version="1",
             path="/openapi.json",
-            render_plugins=[Description(path="/")],
+            render_plugins=[Description(path="/", media_type=MediaType.JSON)],
             create_examples=False,
             use_handler_docstrings=True,
         ),
@@ -84,8 +84,8 @@ def _headers(error: Exception, meant: Exception) -> dict[str, str]:
     if isinstance(meant, VersionMismatch):
         return {"ETag": f'"{meant.version}"'}
     if isinstance(meant, MethodNotAllowed) and isinstance(error, HTTPException):
-        allowed = (error.headers or {}).get("Allow", "")
-        return {"Allow": allowed.replace("GET", "GET, HEAD")} if allowed else {}
+        allowed = (error.headers or {}).get("allow", "")
+        return {"Allow": allowed.replace("GET", "GET, HEAD")}
     return {}
 
 
@@ -118,6 +118,6 @@ def _why(request: Http, error: HTTPException) -> str:
 def _one(request: Http, found: dict[str, Any]) -> str:
     argument = str(found.get("key", "")).partition(".")
     handler = request.scope.get("route_handler")
-    known = spelt(handler) if handler is not None else {}  # type: ignore[arg-type]
+    known = spelt(handler) if handler is not None else {}
     name = "body" if argument[0] == "data" else known.get(argument[0], (None,))[0] or argument[0]
     return f"{name}{argument[1]}{argument[2]}: {found.get('message', '')}".strip(": ")

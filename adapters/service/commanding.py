@@ -66,7 +66,6 @@ async def command_lane(request: Http, verb: str, lane: str, body: object) -> Res
     _, operation = operations.ON_LANES[verb]
 
     async def work(station: Station, asked: Asked) -> Answer:
-        await station.yard.drive_on(lane, asked)
         return cast("Answer", await cast("Any", operation)(station.yard, lane, body, asked))
 
     wanted = Wanted(body=body, repository=str(row["repository"]), lane=lane, work=work)
@@ -79,19 +78,31 @@ async def run(request: Http, wanted: Wanted) -> Response[bytes]:
     waiting = preference(prefer_of(request), limits.wait, limits.longest_wait)
     asked = _asked(request, wanted)
 
+    lane = wanted.lane or _begun_in(service, asked)
+
     async def job(station: Station) -> Answer:
-        return await wanted.work(station, asked)
+        if lane is None:
+            return await wanted.work(station, asked)
+        await service.drive_on(station, lane, asked)
+        with service.watching(station, lane):
+            return await wanted.work(station, asked)
 
     def start() -> Job[Answer]:
-        started = service.isolate(wanted.repository).submit(job, wanted.lane)
-        started.on_end(partial(tell_end, started, asked.id, wanted.lane, wanted.repository))
+        started = service.isolate(wanted.repository).submit(job, lane)
+        started.on_end(partial(tell_end, started, asked.id, lane, wanted.repository))
         return started
 
     assert asked.digest is not None
-    command = service.commands.submit(asked.id, asked.digest, wanted.lane, start)
+    command = service.commands.submit(asked.id, asked.digest, lane, start)
     await command.job.wait(waiting.seconds)
     applied = {"Preference-Applied": waiting.applied} if waiting.applied else {}
     return _answered(request, command, applied)
+
+
+def _begun_in(service: Service, asked: Asked) -> str | None:
+    """Returns the lane that the same request has begun in an earlier life of the service, if it has."""
+    known = service.tables.reader.command(asked.id)
+    return lane_of(known[1]) if known is not None and known[0] == asked.digest else None
 
 
 def _asked(request: Http, wanted: Wanted) -> Asked:

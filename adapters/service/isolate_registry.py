@@ -67,7 +67,7 @@ class Isolates(Generic[Y]):
             self._retire_idle()
 
     def limit(self, running: int, waiting: int, most: int) -> None:
-        """Gives every isolate, also those with work, new limits for what comes; `most` is as at the making."""
+        """Gives every isolate, also those with work, new limits; `most` is as at the making."""
         with self._lock:
             self._most = most
             for _, isolate in self._all():

@@ -71,6 +71,7 @@ class State(Collector):
         yield _gauge("laneyard_subscribers", "Streams of events that are open", service.tail.subscribers)
         yield _gauge("laneyard_ready", "1 when commands are taken", int(service.status == "ready"))
         yield _gauge("laneyard_lanes_stopped", "Lanes that could not be driven on", len(service.stopped))
+        yield _gauge("laneyard_lanes_recovering", "Lanes that are driven on", len(service.recovering))
         lanes = GaugeMetricFamily("laneyard_lanes", "Lanes by state", labels=["state"])
         for state, number in service.tables.states().items():
             lanes.add_metric([state], number)

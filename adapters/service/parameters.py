@@ -9,7 +9,7 @@ from litestar.params import HeaderParameter, PathParameter, QueryParameter
 from adapters.api.documents import State
 from adapters.service.headers import KEY_PATTERN, MATCH_PATTERN
 
-POSITION = (1 << 62) - 1
+POSITION = (1 << 53) - 1  # what every reader of JSON can hold (RFC 8259, section 6)
 PATH = 12_288  # characters of a path in which every byte may be written as %XX
 
 LaneId = Annotated[
@@ -47,14 +47,13 @@ Near = Annotated[
     str | None,
     QueryParameter(
         name="near",
+        pattern="^/",
         min_length=1,
         max_length=PATH,
         description="An absolute path where somebody stands: the repository around it if there is one, else all.",
     ),
 ]
-Gone = Annotated[
-    bool, QueryParameter(name="all", description="Also lanes that are reaped.")
-]
+Gone = Annotated[bool, QueryParameter(name="all", description="Also lanes that are reaped.")]
 States = Annotated[
     list[State] | None, QueryParameter(name="state", description="Only lanes in this state; may be repeated.")
 ]
@@ -69,8 +68,12 @@ At = Annotated[
     ),
 ]
 Observe = Annotated[
-    Literal["now", "none"],
-    QueryParameter(name="observe", description="`none` leaves out what is seen of each lane on the disk."),
+    Literal["recent", "now", "none"],
+    QueryParameter(
+        name="observe",
+        description="What is seen of each lane on the disk: by default as it was at most `service.look_age` "
+        "seconds ago, each value with its time; `now` looks again, and `none` leaves it out.",
+    ),
 ]
 Undone = Annotated[
     bool, QueryParameter(name="undone", description="Also the whole id of a lane that never came to be.")
@@ -111,7 +114,7 @@ Key = Annotated[
         name="Idempotency-Key",
         min_length=1,
         max_length=257,
-        pattern=f"^({KEY_PATTERN[1:-1]}|\"{KEY_PATTERN[1:-1]}\")$",
+        pattern=f'^({KEY_PATTERN[1:-1]}|"{KEY_PATTERN[1:-1]}")$',
         required=False,
         description=(
             "The command's id; without it one is made. The same key with the same request is the same command, "
@@ -124,10 +127,9 @@ Match = Annotated[
     str | None,
     HeaderParameter(
         name="If-Match",
-        max_length=100,
         pattern=MATCH_PATTERN,
         required=False,
-        description="The version that the lane must have, as its ETag says: `\"7\"`. `*` is any.",
+        description='The version that the lane must have, as its ETag says: `"7"`. `*` is any.',
     ),
 ]
 Prefer = Annotated[

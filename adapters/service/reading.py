@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
 
 import msgspec
@@ -15,7 +15,8 @@ from adapters.api.documents import Health
 from adapters.api.events import Filter
 from adapters.api.paging import page
 from adapters.service.commanding import service_of
-from adapters.service.responding import JSON, NDJSON, TEXT, chosen, respond, sent
+from adapters.service.observing import Seen
+from adapters.service.responding import JSON, NDJSON, OUTCOME, TEXT, body_of, chosen, respond, sent
 from domain.envelope import stream_of
 from domain.paths import unpack
 
@@ -52,16 +53,30 @@ class Which(msgspec.Struct, frozen=True):
         ]
 
 
-async def list_lanes(request: Http, which: Which, *, at: int | None, look: bool) -> Response[bytes]:
-    """Answers with the lanes, now or as of a position, and with what is seen of them now."""
+def age(request: Http, observe: Literal["recent", "now", "none"]) -> float | None:
+    """Returns how many seconds ago what is told of a lane may have been seen, or None for nothing of it."""
+    recent = service_of(request).settings.configuration.service.look_age
+    return {"recent": recent, "now": 0.0, "none": None}[observe]
+
+
+async def list_lanes(request: Http, which: Which, *, at: int | None, age: float | None) -> Response[bytes]:
+    """Answers with the lanes, now or as of a position, and with what was seen of them `age` seconds ago."""
     service = service_of(request)
     key = await service.scope(which.repository, which.near)
     if at is not None:
         rows = which.of(await service.reading(lambda reader: lanes.lanes_at(reader, at)))
         return respond(request, lanes.list_lanes(rows, None, key, which.all))
+    position = service.tables.position
     rows = lanes.chosen(which.of(service.tables.lanes()), key, include_gone=which.all)
-    seen = await service.observe(rows) if look else None
-    return respond(request, lanes.list_lanes(rows, seen, key, which.all))
+    seen = Seen({}, ()) if age is None else await service.observer.observe(rows, age)
+    media = chosen(request, JSON, TEXT)
+
+    def made() -> bytes:
+        return body_of(lanes.list_lanes(rows, seen.lanes, key, which.all), media)
+
+    stamp = (position, seen.stamp)
+    body = service.kept.body((which, key, media, age is None), stamp, made)
+    return sent(body, media, 200, {OUTCOME: "done", "Vary": "Accept"})
 
 
 async def resolve_lane(
@@ -133,7 +148,7 @@ async def differ(request: Http, before: int, after: int) -> Response[bytes]:
 
 async def list_repositories(request: Http) -> Response[bytes]:
     """Answers with the repositories under our care."""
-    return respond(request, keeping.repositories(service_of(request).tables.reader))
+    return respond(request, keeping.repositories(service_of(request).tables))
 
 
 async def list_snapshots(request: Http) -> Response[bytes]:
@@ -152,6 +167,7 @@ async def tell_health(request: Http) -> Response[bytes]:
         position=service.tail.head,
         commands=counts.running + counts.waiting,
         subscribers=service.tail.subscribers,
+        recovering=tuple(sorted(service.recovering)),
         stopped=dict(service.stopped),
         silent=tuple(each.key for each in service.isolates.states() if each.silent),
     )

@@ -50,7 +50,7 @@ class Recovery:
                 nursery.start_soon(self._repository, repository, lanes)
 
     async def again(self) -> None:
-        """Tries what has been owed since the last call without a step, where it is due and nobody is at it."""
+        """Tries what is owed since the last call without a step, where it is due and nobody is at it."""
         owed, moved = unfinished(self._service), dict[str, object]()
         async with trio.open_nursery() as nursery:
             for repository, lanes in owed.items():
@@ -105,7 +105,7 @@ class Recovery:
         self._tries[lane] = Try(trio.current_time() + pause, pause)
 
     async def _submitted(self, repository: str, lane: str) -> Job[None]:
-        """Queues the lane as soon as there is room. Raises Stopping, or why the repository cannot be opened."""
+        """Queues the lane when there is room. Raises Stopping, or why the repository cannot be opened."""
         while True:
             try:
                 return self._service.isolate(repository).submit(partial(drive, self._service, lane), lane)

@@ -34,9 +34,13 @@ def respond(
     shown = {OUTCOME: answer.outcome, "Vary": "Accept", **(headers or {})}
     if isinstance(answer.document, Lane):
         shown["ETag"] = f'"{answer.document.version}"'
-    if chosen(request, JSON, TEXT) == TEXT:
-        return sent(answer.text.encode("utf-8", "replace") + b"\n", TEXT, status, shown)
-    return sent(encoded(answer.document) + b"\n", JSON, status, shown)
+    media = chosen(request, JSON, TEXT)
+    return sent(body_of(answer, media), media, status, shown)
+
+
+def body_of(answer: Answer, media: str) -> bytes:
+    """Returns an answer as text or as JSON."""
+    return (answer.text.encode("utf-8", "replace") if media == TEXT else encoded(answer.document)) + b"\n"
 
 
 def refuse(request: Http, problem: Problem, headers: dict[str, str] | None = None) -> Response[bytes]:

@@ -43,24 +43,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def problems(*statuses: int) -> dict[int, ResponseSpec]:
-    """Returns what an address may answer apart from its document."""
-    return {
-        status: ResponseSpec(
-            documents.Problem, description="a problem", media_type="application/problem+json"
-        )
-        for status in (400, *statuses, 503)
-    }
+CHANGE = {202: ResponseSpec(documents.Command, False, "it goes on: Location says where to follow it")}
+ANSWER = {**CHANGE, 201: ResponseSpec(documents.ChangedLane, False, "the lane that was made")}
+UNREADY = {503: ResponseSpec(documents.Health, False, "it recovers, or stops")}
 
 
-READ = problems(404, 409, 422)
-CHANGE = {
-    202: ResponseSpec(documents.Command, description="it goes on: Location says where to follow it"),
-    **problems(404, 408, 409, 410, 412, 413, 415, 422, 502, 504, 507),
-}
-
-
-@get("/v1/lanes", operation_id="listLanes", responses=READ)
+@get("/v1/lanes", operation_id="listLanes")
 async def list_lanes(
     request: Http,
     repository: Inside = None,
@@ -69,14 +57,14 @@ async def list_lanes(
     states: States = None,
     slug: Slug = None,
     at: At = None,
-    observe: Observe = "now",
+    observe: Observe = "recent",
 ) -> Response[list[documents.Lane]]:
     """Lists lanes, the oldest first, now or as of a position."""
     wanted = reading.Which(repository, near, gone=gone, states=tuple(states or ()), slug=slug)
-    return await typed(reading.list_lanes(request, wanted, at=at, look=observe == "now"))
+    return await typed(reading.list_lanes(request, wanted, at=at, age=reading.age(request, observe)))
 
 
-@get("/v1/resolve", operation_id="resolveLane", responses=READ)
+@get("/v1/resolve", operation_id="resolveLane")
 async def resolve_lane(
     request: Http,
     wanted: Wanted,
@@ -88,19 +76,19 @@ async def resolve_lane(
     return await typed(reading.resolve_lane(request, wanted, repository, near, undone=undone))
 
 
-@get("/v1/lanes/{lane:str}", operation_id="showLane", responses=READ)
+@get("/v1/lanes/{lane:str}", operation_id="showLane")
 async def show_lane(request: Http, lane: LaneId) -> Response[documents.ShownLane]:
     """Shows everything about a lane, looking at it now; its version is the ETag."""
     return await typed(reading.show_lane(request, lane))
 
 
-@get("/v1/lanes/{lane:str}/review", operation_id="reviewLane", responses=READ)
+@get("/v1/lanes/{lane:str}/review", operation_id="reviewLane")
 async def review_lane(request: Http, lane: LaneId) -> Response[documents.ReviewedLane]:
     """Shows why a lane waits for a person, and the ways out."""
     return await typed(reading.review_lane(request, lane))
 
 
-@get("/v1/events", operation_id="listEvents", responses=READ)
+@get("/v1/events", operation_id="listEvents")
 async def list_events(
     request: Http, after: After = 0, limit: Limit = 1000, lane: OfLane = None, glob: Glob = None
 ) -> Response[documents.Events]:
@@ -108,7 +96,7 @@ async def list_events(
     return await typed(reading.list_events(request, after, limit, lane, glob))
 
 
-@get("/v1/events/stream", operation_id="followEvents", responses=READ, media_type="text/event-stream")
+@get("/v1/events/stream", operation_id="followEvents", media_type="text/event-stream")
 async def follow_events(
     request: Http,
     after: After = 0,
@@ -120,7 +108,7 @@ async def follow_events(
     return await typed(following.follow_events(request, after, lane, glob, last))
 
 
-@get("/v1/diff", operation_id="diff", responses=READ)
+@get("/v1/diff", operation_id="diff")
 async def differ(
     request: Http,
     before: From,
@@ -130,19 +118,19 @@ async def differ(
     return await typed(reading.differ(request, before, after))
 
 
-@get("/v1/repositories", operation_id="listRepositories", responses=READ)
+@get("/v1/repositories", operation_id="listRepositories")
 async def list_repositories(request: Http) -> Response[list[documents.RepositoryDocument]]:
     """Lists the repositories under our care."""
     return await typed(reading.list_repositories(request))
 
 
-@get("/v1/snapshots", operation_id="listSnapshots", responses=READ)
+@get("/v1/snapshots", operation_id="listSnapshots")
 async def list_snapshots(request: Http) -> Response[list[documents.KeptSnapshot]]:
     """Lists every snapshot that is kept."""
     return await typed(reading.list_snapshots(request))
 
 
-@get("/v1/sweeps", operation_id="showSweep", responses=READ)
+@get("/v1/sweeps", operation_id="showSweep")
 async def show_sweep(
     request: Http, repository: Inside = None, near: Near = None
 ) -> Response[list[documents.Candidate]]:
@@ -150,7 +138,7 @@ async def show_sweep(
     return await typed(sweeping.show(request, repository, near))
 
 
-@get("/v1/commands/{command:str}", operation_id="showCommand", responses=READ)
+@get("/v1/commands/{command:str}", operation_id="showCommand")
 async def show_command(
     request: Http, command: CommandId, prefer: Prefer = None
 ) -> Response[documents.Command]:
@@ -158,13 +146,13 @@ async def show_command(
     return await typed(commanding.follow(request, command))
 
 
-@get("/v1/commands/{command:str}/answer", operation_id="answerCommand", responses=CHANGE)
+@get("/v1/commands/{command:str}/answer", operation_id="answerCommand", responses=ANSWER)
 async def answer_command(request: Http, command: CommandId, prefer: Prefer = None) -> Response[Any]:
     """Answers as the command's own request would have, waiting as preferred."""
     return await typed(commanding.answer_of(request, command))
 
 
-@get("/v1/health", operation_id="showHealth", responses=READ)
+@get("/v1/health", operation_id="showHealth", responses=UNREADY)
 async def show_health(request: Http) -> Response[documents.Health]:
     """Tells whether the service is ready."""
     return await typed(reading.tell_health(request))
@@ -197,7 +185,7 @@ async def sweep(
     return await typed(sweeping.sweep(request, data or bodies.SweepBody()))
 
 
-@post("/v1/rebuild", operation_id="rebuild", status_code=200, responses=CHANGE)
+@post("/v1/rebuild", operation_id="rebuild", status_code=200)
 async def rebuild(
     request: Http, data: JSONBody[bodies.RebuildBody | None] = None, key: Key = None
 ) -> Response[documents.Rebuilt]:
@@ -215,11 +203,13 @@ def on_lane(verb: str, body: type[bodies.Body], what: str) -> HTTPRouteHandler:
     handler.__annotations__ = {
         "request": Http,
         "lane": LaneId,
-        "data": JSONBody[body | None],  # type: ignore[valid-type]
+        "data": cast("Any", JSONBody)[body | None],
         "key": Key,
         "prefer": Prefer,
         "match": Match,
-        "return": Response[documents.ChangedLane],
+        "return": Response[documents.ChangedLane | documents.GoneLane]
+        if verb == "reap"
+        else Response[documents.ChangedLane],
     }
     address = f"/v1/lanes/{{lane:str}}/{verb}"
     return post(address, operation_id=handler.__name__, status_code=200, responses=CHANGE)(handler)

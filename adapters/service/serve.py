@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
 
+import msgspec
 import trio
 
 from adapters.git.door import abandon_all
@@ -48,20 +50,34 @@ def _only(error: BaseException) -> BaseException:
 async def _serve(settings: Settings, tcp: str | None) -> int:
     notifier = systemd.Notifier(settings.environment, LOG)
     with ExitStack() as held:
-        service = held.enter_context(open_service(settings))
-        # What was asked for beside our own socket is tried before anything else takes time.
+        service = held.enter_context(open_service(_patient(settings)))
+        # What may be wrong with an address or a token is told before recovery, which may take long.
         listeners = held.enter_context(listening.opened(settings, tcp))
         stopping = trio.Event()
         async with trio.open_nursery() as background:
-            await background.start(obey, service, notifier, stopping, lambda: _leave(listeners))
+            await background.start(obey, service, notifier, stopping, partial(leave, listeners))
             await background.start(service.tail.run)
             background.start_soon(tending.heartbeat, service, notifier)
             recovery = Recovery(service)
             await _recover(service, notifier, recovery, background, stopping)
-            code = await _until_told(service, notifier, listeners, recovery, stopping)
+            clean = await _until_told(service, notifier, listeners, recovery, stopping)
+            if not clean:
+                leave(listeners)
             background.cancel_scope.cancel()
         LOG.info("stopped", extra={"fields": {"position": service.tail.head}})
-    return code
+    return DONE
+
+
+def _patient(settings: Settings) -> Settings:
+    """Returns the settings with which the lock is waited for: not at all where somebody serves already.
+
+    Whatever else has the lock will let go of it. Behind an inherited socket nobody else can serve.
+    """
+    if not listening.activated(settings) and listening.served(settings):
+        lock = msgspec.structs.replace(settings.configuration.lock, wait=0.0)
+        configuration = msgspec.structs.replace(settings.configuration, lock=lock)
+        return msgspec.structs.replace(settings, configuration=configuration)
+    return settings
 
 
 async def _recover(
@@ -81,41 +97,90 @@ async def _recover(
 
     background.start_soon(run)
     with trio.move_on_after(wait) as patience:
-        async with trio.open_nursery() as either:
-            for event in (over, stopping):
-                either.start_soon(_cancel_after, event, either.cancel_scope)
+        await _either(over, stopping)
     if patience.cancelled_caught:
         fields = {"seconds": wait, "lanes": len(service.recovering)}
         LOG.warning("serving while some lanes are still driven on", extra={"fields": fields})
 
 
-async def _cancel_after(event: trio.Event, scope: trio.CancelScope) -> None:
-    await event.wait()
-    scope.cancel()
+async def _either(*events: trio.Event) -> None:
+    async with trio.open_nursery() as waiting:
+
+        async def wait(event: trio.Event) -> None:
+            await event.wait()
+            waiting.cancel_scope.cancel()
+
+        for event in events:
+            waiting.start_soon(wait, event)
 
 
 async def _until_told(
-    service: Service,
-    notifier: Notifier,
-    listeners: Listeners,
-    recovery: Recovery,
-    stopping: trio.Event,
-) -> int:
-    """Answers requests until the service is told to stop, and for as long as what runs has left."""
+    service: Service, notifier: Notifier, listeners: Listeners, recovery: Recovery, stopping: trio.Event
+) -> bool:
+    """Answers requests until the service is told to stop and what runs has ended.
+
+    Returns whether every thread has.
+    """
     if stopping.is_set():
-        return await _end(service, notifier, listeners)
+        return await _stop(service, notifier)
+    listeners.open_own()
+    closing = trio.Event()
     async with trio.open_nursery() as serving:
-        closing = trio.Event()
         await serving.start(_serve_http, service, listeners, closing)
-        serving.start_soon(tending.tend, service, recovery)
-        service.status = "ready"
-        notifier.ready(f"ready at position {service.tail.head}")
-        LOG.info("ready", extra={"fields": {"position": service.tail.head, "pid": os.getpid()}})
-        await stopping.wait()
-        code = await _end(service, notifier, listeners)
-        closing.set()
-        await service.connections.closed.wait()
-        serving.cancel_scope.cancel()
-    if code != DONE:
-        _leave(listeners)
-    return code
+        async with trio.open_nursery() as tended:
+            tended.start_soon(tending.tend, service, recovery)
+            service.status = "ready"
+            notifier.ready(f"ready at position {service.tail.head}")
+            LOG.info("ready", extra={"fields": {"position": service.tail.head, "pid": os.getpid()}})
+            await stopping.wait()
+            tended.cancel_scope.cancel()
+        clean = await _stop(service, notifier)
+        closing.set()  # what has been answered is still sent
+    return clean
+
+
+async def _serve_http(
+    service: Service,
+    listeners: Listeners,
+    closing: trio.Event,
+    task_status: trio.TaskStatus[connections.Counters] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    limits = service.settings.configuration.service
+    whole = app.whole(service)
+    await connections.serve(
+        whole if listeners.token is None else Authorised(whole, listeners.token),
+        listeners.found,
+        connections.Limits(
+            connections=limits.connections,
+            header_bytes=limits.header_bytes,
+            head_seconds=limits.head_timeout,
+            send_seconds=limits.send_timeout,
+            idle_seconds=limits.idle_timeout,
+        ),
+        LOG,
+        uid=os.getuid(),
+        stopping=closing,
+        grace=LAST,
+        counters=service.connections,
+        task_status=task_status,
+    )
+
+
+async def _stop(service: Service, notifier: Notifier) -> bool:
+    """Takes no new work, lets what runs end, cuts the rest short; returns whether every thread has ended."""
+    service.status = "stopping"
+    notifier.stopping()
+    service.commands.stop()
+    service.tail.stop()
+    drained = await service.commands.drain(service.settings.configuration.service.stop_timeout)
+    LOG.info("stopping", extra={"fields": {"drained": drained}})
+    return await service.isolates.stop_all(0, LAST)
+
+
+def leave(listeners: Listeners) -> NoReturn:
+    """Ends the process while it has the lock: what hangs must not wake up beside a successor."""
+    LOG.error("something has not ended; what is journaled is gone on with at the next start")
+    listeners.remove()
+    abandon_all()
+    logging.shutdown()
+    os._exit(HANGING)

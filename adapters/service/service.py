@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import trio
 
 from adapters import repositories
-from adapters.api.documents import ObservedFlag, ObservedText
-from adapters.clock import now
 from adapters.files.errors import words
-from adapters.glances import Glance
 from adapters.service.connections import Counters
+from adapters.service.kept import Kept
 from adapters.service.looking import Lookers
-from adapters.service.refusals import Overloaded, RepositoryBusy, RepositorySilent, Stopping
+from adapters.service.misuse import InvalidRequest
+from adapters.service.observing import Observer
 from adapters.store.reader import Reader
 from domain.errors import NoSuchLane, NotARepository
 from domain.paths import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
     from adapters.config import Settings
     from adapters.engine import Request as Asked
@@ -77,6 +76,8 @@ class Service:
         self.connections = Counters()
         self.stopped: dict[str, str] = {}  # why a lane could not be driven on; any thread may write it
         self.recovering: set[str] = set()  # lanes that are driven on, or wait for that
+        self.observer = Observer(self)
+        self.kept = Kept()
         self._lookers = Lookers()
         self._stations: set[Station] = set()
         self._gate = Lock()  # over the stations, which come and go in threads of their own
@@ -95,12 +96,15 @@ class Service:
     async def scope(self, repository: str | None, near: str | None) -> str | None:
         """Returns the key of the repository that is meant, or None if that could be any.
 
-        Raises NotARepository where `repository` names none, RepositorySilent where the path does not answer.
+        Raises NotARepository where `repository` names none, InvalidRequest where `near` is not absolute, and
+        RepositorySilent where the path does not answer.
         """
         if repository is not None:
             return await self.repository_at(repository)
         if near is None:
             return None
+        if not os.path.isabs(unpack(near)):  # no repository around it would mean all of them
+            raise InvalidRequest(f"near must be an absolute path, and {near!r} is not")
         try:
             return await self.repository_at(near)
         except NotARepository:
@@ -140,18 +144,6 @@ class Service:
 
         return await trio.to_thread.run_sync(work)
 
-    async def observe(self, rows: Sequence[Record]) -> Mapping[str, Glance]:
-        """Returns what is seen of lanes now; where a repository does not answer, its lanes are unknown."""
-        by_repository: dict[str, list[Record]] = {}
-        for row in rows:
-            by_repository.setdefault(str(row["repository"]), []).append(row)
-        seen: dict[str, Glance] = {}
-        limit = trio.CapacityLimiter(OBSERVED)
-        async with trio.open_nursery() as nursery:
-            for key, some in by_repository.items():
-                nursery.start_soon(self._observe, key, some, seen, limit)
-        return seen
-
     async def drive_on(self, station: Station, lane: str, asked: Asked) -> None:
         """Finishes what was interrupted in a lane; runs in its isolate. What stops it is told in health."""
         with self.watching(station, lane):
@@ -189,18 +181,3 @@ class Service:
             for station in self._stations:
                 station.retune(settings)
         self.isolates.limit(limits.running, limits.waiting, limits.repositories)
-
-    async def _observe(
-        self, repository: str, rows: list[Record], seen: dict[str, Glance], limit: trio.CapacityLimiter
-    ) -> None:
-        async def look(station: Station) -> dict[str, Glance]:
-            return station.glances.look(rows, now())
-
-        try:
-            timeout = self.settings.configuration.service.look_timeout
-            async with limit:
-                seen.update(await self.isolate(repository).ask(look, timeout))
-        except (RepositorySilent, RepositoryBusy, Overloaded, Stopping) as error:
-            why = words(error)
-            unseen = Glance(ObservedFlag(unknown=why), ObservedText(unknown=why), ObservedText(unknown=why))
-            seen.update({str(row["id"]): unseen for row in rows})

@@ -55,7 +55,7 @@ async def sweep(request: Http, body: bodies.SweepBody) -> Response[bytes]:
 
 
 def start(service: Service) -> Job[Answer]:
-    """Begins a sweep of everything, on the service's own account. Raises RepositoryBusy, Overloaded, Stopping."""
+    """Begins a sweep of everything, on the service's own account. Raises Unavailable."""
     asked = new_request(service.settings, str(uuid4()), client=CLIENT)
     job = service.isolate(EVERYWHERE).submit(partial(_sweep, service, None, asked))
     job.on_end(partial(tell_end, job, asked.id, None, EVERYWHERE))

@@ -41,6 +41,12 @@ class Tables:
         self._refresh()
         return self._repositories
 
+    @property
+    def position(self) -> int:
+        """Returns the position that the tables are as of."""
+        self._refresh()
+        return self._position
+
     def states(self) -> Counter[str]:
         """Returns how many lanes are in each state."""
         return Counter(str(row["state"]) for row in self.lanes())

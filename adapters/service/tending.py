@@ -33,7 +33,7 @@ async def heartbeat(service: Service, notifier: Notifier) -> None:
 
 
 async def tend(service: Service, recovery: Recovery, turn: float = TURN) -> None:
-    """Lets go of idle repositories, drives on lanes that were left behind, sweeps as often as is configured."""
+    """Lets go of idle repositories, drives on lanes that were left behind, and sweeps now and then."""
     swept, sweep = trio.current_time(), None
     async with trio.open_nursery() as nursery:
         while True:

@@ -1,11 +1,14 @@
-"""What every request means before it is routed or read: HEAD, absolute targets, and what would be overlooked."""
+"""What a request means before it is routed or read: HEAD, absolute targets, and what would be overlooked."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
+import msgspec
 import trio
+from litestar import Response
 from litestar.params import QueryParameter
 
 from adapters.service.misuse import InvalidRequest, NoSuchAddress, UnsupportedMedia
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("http://", "https://")
 REPEATED = {"state"}  # parameters that may be given more than once
+NUMBERS = {"at"}  # may be left out; the framework takes the word null for that
 CHARSETS = {"utf-8", "utf8", "us-ascii"}
 
 
@@ -51,22 +55,35 @@ class Understood:
             await self._app(scope, receive, head_only)
 
 
-async def check(request: Http) -> None:
-    """Refuses what would be overlooked otherwise.
+async def check(request: Http) -> Response[None] | None:
+    """Refuses what would be overlooked otherwise, and answers OPTIONS.
 
     Raises NoSuchAddress for a `/` that was written as %2F, InvalidRequest for a parameter that is unknown or
     given twice, and UnsupportedMedia for a body that says that it is no JSON.
     """
     if b"%2f" in request.scope.get("raw_path", b"").partition(b"?")[0].lower():
         raise NoSuchAddress(request.url.path)
-    known = parameters(request.route_handler)  # type: ignore[arg-type]
+    if request.method == "OPTIONS":
+        return Response(None, status_code=204, headers={"Allow": _methods(request)})
+    known = parameters(request.route_handler)
     for name in request.query_params:
         if name not in known:
             raise InvalidRequest(f"the parameter {name!r} is unknown here")
+        if name in NUMBERS and request.query_params[name] == "null":
+            raise InvalidRequest(f"the parameter {name!r} is no number")
         if name not in REPEATED and len(request.query_params.getall(name)) > 1:
             raise InvalidRequest(f"the parameter {name!r} is given more than once")
     if request.method == "POST":
         _check_media(request)
+        await _check_depth(request)
+    return None
+
+
+def _methods(request: Http) -> str:
+    """Returns the methods of all that is served at an address; the framework tells of one of them only."""
+    here = request.scope["path_template"]
+    found = {method for route in request.app.routes if route.path_format == here for method in route.methods}
+    return ", ".join(sorted({*found, "HEAD"} if "GET" in found else found))
 
 
 def _check_media(request: Http) -> None:
@@ -78,6 +95,15 @@ def _check_media(request: Http) -> None:
     charset = rest.strip().lower().removeprefix("charset=").strip('"')
     if media.strip().lower() != "application/json" or (charset and charset not in CHARSETS):
         raise UnsupportedMedia(given)
+
+
+async def _check_depth(request: Http) -> None:
+    """Refuses what is nested too deeply to be read; what else may be wrong with it is found later."""
+    try:
+        with suppress(msgspec.DecodeError):
+            msgspec.json.decode(await request.body())
+    except RecursionError as error:
+        raise InvalidRequest("its body is nested too deeply") from error
 
 
 @cache

@@ -1,48 +1,50 @@
 #!/bin/sh
-# A lane's whole life over HTTP: life.sh SOCKET REPOSITORY. Needs curl, and a service at the socket.
+# A lane's whole life over HTTP: life.sh SOCKET REPOSITORY. Needs curl 7.76 or newer, and a service at the socket.
 set -eu
 socket=$1
 # As it stands in a request: absolute, with %25 for the percent sign, and quoted for JSON.
 repository=$(cd "$2" && pwd -P | sed 's/%/%25/g; s/["\\]/\\&/g')
+words='Accept: text/plain'
 
-ask() { # ADDRESS [CURL'S OPTIONS]: answers in the words of the command line; fails where the service refuses
+ask() { # ADDRESS [OPTIONS OF CURL]: prints the answer, and fails where there is a problem
     address=$1 && shift
-    curl --silent --show-error --fail-with-body --unix-socket "$socket" \
-        -H 'Accept: text/plain' "$@" "http://laneyard$address"
+    curl --silent --show-error --fail-with-body --unix-socket "$socket" "$@" "http://laneyard$address"
 }
 
-command() { # ADDRESS BODY [CURL'S OPTIONS]: waits up to a minute for the end
+post() { # ADDRESS BODY [OPTIONS OF CURL]: one command; waits up to a minute for its end
     address=$1 body=$2 && shift 2
-    ask "$address" --data "$body" -H 'Content-Type: application/json' -H 'Prefer: wait=60' "$@"
+    ask "$address" -H "$words" -H 'Content-Type: application/json' -H 'Prefer: wait=60' --data "$body" "$@"
 }
 
-path=$(command /v1/lanes "{\"repository\": \"$repository\", \"name\": \"A life in sh\"}")
-lane=$(ask /v1/resolve --get --data-urlencode "lane=$path")
+path=$(post /v1/lanes "{\"repository\": \"$repository\", \"name\": \"A life in sh\"}")
+lane=$(ask /v1/resolve -H "$words" --get --data-urlencode "lane=$path")
 echo "lane $lane at $path"
 
-# Its milestones, from the first one on, as they happen.
-events=$(mktemp -u) && mkfifo "$events" && exec 3<>"$events" && rm "$events"
-ask "/v1/events/stream?lane=$lane&type=lane.*" -H 'Accept: text/event-stream' --no-buffer >&3 &
+# Its milestones, from the first one on, go to a pipe as they happen.
+pipe=$(mktemp -u) && mkfifo "$pipe"
+curl -sSN --unix-socket "$socket" "http://laneyard/v1/events/stream?lane=$lane&type=lane.*" >"$pipe" &
 follower=$!
 trap 'kill $follower' EXIT
+exec 3<"$pipe" && rm "$pipe"
 
 echo 'half a thought' >"$path/notes.txt"
-command "/v1/lanes/$lane/snapshot" '{}'
+post "/v1/lanes/$lane/snapshot" '{}'
 
 # Only if nobody has changed the lane since we looked; and once, although it is sent twice.
-version=$(ask "/v1/lanes/$lane" --output /dev/null --dump-header - | tr -d '\r' | sed -n 's/^[Ee][Tt]ag: //p')
-key=remove-$lane-1
-command "/v1/lanes/$lane/remove" '{}' -H "Idempotency-Key: $key" -H "If-Match: $version"
-command "/v1/lanes/$lane/remove" '{}' -H "Idempotency-Key: $key" -H "If-Match: $version"
+version=$(ask "/v1/lanes/$lane" --output /dev/null --dump-header - | tr -d '\r' | sed -n 's/^etag: //p')
+for attempt in first second; do
+    echo "the $attempt time:"
+    post "/v1/lanes/$lane/remove" '{}' -H "Idempotency-Key: remove-$lane" -H "If-Match: $version"
+done
 
-command "/v1/lanes/$lane/restore" '{}'
-command "/v1/lanes/$lane/remove" '{}'
-command "/v1/lanes/$lane/reap" '{}'
-command "/v1/lanes/$lane/restore" '{}'
-cat "$path/notes.txt"
+post "/v1/lanes/$lane/restore" '{}'
+post "/v1/lanes/$lane/remove" '{}'
+post "/v1/lanes/$lane/reap" '{}'
+post "/v1/lanes/$lane/restore" '{}'
 
 restored=0
-while [ "$restored" -lt 2 ] && read -r field value <&3; do
+while [ $restored -lt 2 ] && read -r field value <&3; do
     if [ "$field" = event: ]; then echo "$value"; fi
     case $field$value in event:lane.restored@*) restored=$((restored + 1)) ;; esac
 done
+cat "$path/notes.txt"

@@ -1,4 +1,7 @@
-"""A user's desk: a repository, a state directory and a home of its own, and the program to use on them."""
+"""A user's desk: a repository, a state directory and a home of its own, and the program to use on them.
+
+Every test that has a desk is run twice: the engine works in the program's own process, or a service does.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ import pytest
 
 from adapters.cli import main
 from adapters.store.reader import Reader
+from tests.adapters.cli.running import PROGRAM, ROOT, Running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-ROOT = Path(__file__).parents[3]
-START = "import sys; sys.path.insert(0, {root!r}); from adapters.cli import main; sys.exit(main())"
-PROGRAM = (sys.executable, "-I", "-c", START.format(root=str(ROOT)))
+__all__ = ["PROGRAM", "ROOT", "Desk", "Ran"]
+WAYS = {"engine": (), "service": pytest.mark.slow}
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -48,10 +51,14 @@ class Ran(msgspec.Struct, frozen=True):
 
 
 class Desk:
-    """A repository with one commit, beside an empty state directory."""
+    """A repository with one commit, beside an empty state directory.
 
-    def __init__(self, home: Path, root: Path | None = None) -> None:
-        self.home = home
+    A desk with a service starts it before its first command.
+    """
+
+    def __init__(self, home: Path, root: Path | None = None, way: str = "engine") -> None:
+        self.home, self.way = home, way
+        self.running: Running | None = None
         self.root = root or home / "app"
         self.state = home / "state"
         self.environment = {
@@ -90,10 +97,30 @@ class Desk:
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
 
+    def open(self) -> Desk:
+        """Starts the service where one is to do the work and none runs; comes back when it is ready."""
+        if self.way == "service" and self.running is None:
+            self.running = Running(self.state, self.home, self.environment)
+        return self
+
+    @property
+    def service(self) -> Running:
+        """Returns the service, which runs from now on."""
+        assert self.way == "service"
+        running = self.open().running
+        assert running is not None
+        return running
+
+    def close(self) -> None:
+        """Ends the service, which must have met nothing that it calls an error."""
+        if self.running is not None:
+            self.running.end()
+
     def program(
         self, *arguments: str | bytes | Path, cwd: Path | None = None, under: tuple[str, ...] = ()
     ) -> Ran:
         """Runs the real program as a child process, perhaps under another program."""
+        self.open()
         ran = subprocess.run(
             [*under, *PROGRAM, *arguments],
             cwd=cwd or self.root,
@@ -107,6 +134,7 @@ class Desk:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Starts the real program and does not wait for it."""
+        self.open()
         return subprocess.Popen(
             [*PROGRAM, *arguments],
             cwd=self.root,
@@ -120,6 +148,8 @@ class Desk:
     def configure(self, text: str) -> None:
         self.state.mkdir(mode=0o700, exist_ok=True)
         (self.state / "config.toml").write_text(text)
+        if self.running is not None:
+            self.running.reload()
 
     def tree(self, slug: str) -> Path:
         return self.root / ".laneyard" / "worktrees" / slug
@@ -146,9 +176,22 @@ class Desk:
         return [(row["slug"], row["state"], row["path"], row["branch"]) for row in rows]
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs what has a desk both ways, but for what is marked as making sense in one of them only."""
+    if "way" not in metafunc.fixturenames:
+        return
+    only = {
+        way for way in WAYS if metafunc.definition.get_closest_marker(f"{way}_only") is not None
+    } or WAYS.keys()
+    ways = [pytest.param(way, marks=marks) for way, marks in WAYS.items() if way in only]
+    metafunc.parametrize("way", ways)
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path).begin()
+def desk(tmp_path: Path, way: str) -> Iterator[Desk]:
+    made = Desk(tmp_path, way=way).begin()
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -161,6 +204,7 @@ def laneyard(
     monkeypatch.chdir(desk.root)
 
     def run(*arguments: str | Path) -> Ran:
+        desk.open()
         code = main([str(each) for each in arguments])
         out, err = capsys.readouterr()
         return Ran(code, out, err)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapters.service.isolate import Isolate, Isolates
-from adapters.service.isolate_registry import IsolateState
-from adapters.service.refusals import Overloaded, Stopping
+from adapters.service.refusals import Overloaded, RepositoryBusy, Stopping
 from tests.adapters.service.isolate_scenes import (
     Pipe,
     Thing,
@@ -89,25 +88,22 @@ async def test_asking_for_another_repository_lets_the_idle_go_now_and_then() -> 
     assert await isolates.stop_all(5)
 
 
-async def test_a_renewed_isolate_finishes_its_queue_beside_the_new_one(pipe: Pipe) -> None:
-    isolates = Isolates(lambda key: isolate(key, running=1))
-    old = isolates.get("a")
-    running, waiting = old.submit(pipe.block, "lane"), old.submit(give, "lane")
-    await pipe.blocks()
-    isolates.renew()
-    new = isolates.get("a")
-    assert new is not old
-    assert await answers(new)
-    assert isolates.states() == (IsolateState("a", 1, 1, False),)
-    with pytest.raises(Stopping):
-        old.submit(give)
-    pipe.release()
-    assert await running.wait(5)
-    assert await waiting.wait(5)
-    assert (running.state, waiting.state) == ("done", "done")
-    await until(lambda: old.ended)
-    assert isolates.states() == (IsolateState("a", 0, 0, False),)
-    assert await isolates.stop_all(5)
+async def test_new_limits_hold_for_isolates_that_have_work(pipe: Pipe) -> None:
+    isolates = Isolates(lambda key: isolate(key, running=1, waiting=1))
+    one = isolates.get("a")
+    running, waiting = one.submit(sleep_until_cancelled), one.submit(sleep_until_cancelled)
+    await until(lambda: running.state == "running")
+    with pytest.raises(RepositoryBusy):
+        one.submit(give)
+    isolates.limit(2, 2, 64)
+    await until(lambda: waiting.state == "running")
+    more = [one.submit(give), one.submit(give)]
+    assert [each.state for each in more] == ["waiting", "waiting"]
+    isolates.limit(1, 0, 64)
+    with pytest.raises(RepositoryBusy):
+        one.submit(give)
+    assert isolates.get("a") is one
+    await isolates.stop_all(0)
 
 
 async def test_idle_isolates_make_room_and_busy_ones_do_not() -> None:
@@ -128,9 +124,10 @@ async def test_idle_isolates_make_room_and_busy_ones_do_not() -> None:
 
 async def test_a_stuck_thread_that_was_replaced_still_counts(pipe: Pipe) -> None:
     isolates = Isolates(isolate, most=1)
-    stuck = isolates.get("a").submit(pipe.block)
+    old = isolates.get("a")
+    stuck = old.submit(pipe.block)
     await pipe.blocks()
-    isolates.renew()
+    old.retire()
     with pytest.raises(Overloaded):
         isolates.get("a")
     pipe.release()
