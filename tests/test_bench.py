@@ -8,10 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.bench.log import WAITING
-from tests.bench.table import WORDS, drawn, of_folding, of_journal, of_lanes, of_pairs
+from tests.bench.table import WORDS, drawn, of_folding, of_journal, of_lanes, of_pairs, of_served
 
 ROOT = Path(__file__).parents[1]
 JOURNAL = of_journal("memory", {waiting: [(100.0, 200.0)] for waiting in WAITING})
+SERVED = of_served(
+    500,
+    {
+        "list": [(1.9, 10.0), (2.1, 10.0), (1.0, 10.0)],
+        "list_command": [(26.0, 10.0)],
+        "list_command_all": [(90.0, 10.0)],
+    },
+)
 FOLDING = of_folding({"lanes": [9.9, 12.0, 1.0], "tables": [10.0]})
 
 
@@ -22,12 +30,14 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_a_small_run_prints_every_row_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    rows = json.loads(bench("--files", "200", "--rounds", "1", "--dir", tmp_path, "--json").stdout)
+    rows = json.loads(
+        bench("--files", "200", "--rounds", "1", "--lanes", "8", "--dir", tmp_path, "--json").stdout
+    )
     told = {row["what"] for row in rows}
     assert {f"200 files: {words}" for words in WORDS.values()} < told
-    assert len(told) == len(rows) == len(WORDS) + 1 + 2 * len(JOURNAL) + len(FOLDING)
+    assert len(told) == len(rows) == len(WORDS) + 1 + 2 * len(JOURNAL) + len(FOLDING) + len(SERVED)
     assert all(row["ours"] > 0 for row in rows)
-    assert all(row["least"] <= row["most"] for row in rows)
+    assert all(row["least"] <= row["most"] for row in rows if row["least"] is not None)
     assert {
         f"journal in {where}, 16 waiting / bare SQLite inserts" for where in ("scratch", "the checkout")
     } < told
@@ -51,6 +61,11 @@ def test_the_log_is_held_against_its_own_goals() -> None:
     assert [row.met for row in JOURNAL] == [None, True, None]
     assert [row.met for row in FOLDING] == [True, False]
     assert (FOLDING[0].ours, FOLDING[0].least, FOLDING[0].most) == (9.9, 1.0, 12.0)
+
+
+def test_the_service_is_held_against_git_and_a_bare_python() -> None:
+    assert [row.met for row in SERVED] == [True, None, False, None]
+    assert (SERVED[1].ours, SERVED[1].theirs) == (2100.0, 10_000.0)
 
 
 def test_the_table_has_a_line_for_each_row_that_says_yes_or_no() -> None:

@@ -18,6 +18,7 @@ import trio
 
 from tests.bench import log, rounds, table
 from tests.bench.scene import Scene, build
+from tests.bench.served import served
 
 MEMORY = Path("/dev/shm")
 MANY, FEW = 128, 16  # lanes whose lives are written to the log: in the scratch directory, on the disk
@@ -35,6 +36,11 @@ def main() -> int:
         environment = Scene(Path(scratch)).environment
         tell("starts")
         rows.append(table.of_start(rounds.started(environment, STARTS * options.rounds)))
+        tell(f"a service with {options.lanes} lanes")
+        asked = served(
+            Path(scratch) / "served", rounds.ROOT, options.lanes, 40 * options.rounds, STARTS * options.rounds
+        )
+        rows += table.of_served(options.lanes, asked)
         tell("the log")
         rows += table.of_journal("scratch", log.journalled(scratch, MANY, options.rounds))
         rows += table.of_journal("the checkout", on_disk(options.rounds))
@@ -48,6 +54,7 @@ def parsed() -> argparse.Namespace:
         prog="scripts/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--files", type=int, nargs="+", default=[10_000], help="sizes of the repository")
+    parser.add_argument("--lanes", type=int, default=500, help="of the service")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--dir", default=str(MEMORY) if MEMORY.is_dir() else None)
     parser.add_argument("--json", action="store_true")

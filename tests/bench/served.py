@@ -46,7 +46,7 @@ def served(home: Path, root: Path, lanes: int, requests: int, starts: int) -> di
 def running(scene: Scene, root: Path) -> Iterator[Path]:
     """Runs the service on a state directory of its own."""
     state = scene.home / "state"
-    command = [sys.executable, "-I", "-c", PROGRAM.format(root=str(root)), "--state-dir", state, "serve"]
+    command = [sys.executable, "-I", "-c", PROGRAM.format(root=str(root)), "--state-dir", str(state), "serve"]
     with (scene.home / "log").open("wb") as log:
         process = subprocess.Popen(command, env=scene.environment, stderr=log)
     try:

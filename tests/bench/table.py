@@ -26,6 +26,8 @@ WORDS = {
 JOURNAL_GOAL = 0.5  # of bare SQLite, with 16 commands waiting
 FOLD_GOAL = 10.0  # microseconds of an event
 START_GOAL = 4.0  # times a Python that does nothing
+ASK_GOAL = 2.5  # the same, for a list that a service answers
+LIST_GOAL = 0.2  # of git's own list of worktrees
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +77,25 @@ def of_lanes(files: int, pairs: dict[str, list[Pair]]) -> list[Row]:
 
 def of_start(pairs: list[Pair]) -> Row:
     return of_pairs("laneyard --help / python -c pass", pairs, START_GOAL)
+
+
+def of_served(lanes: int, pairs: dict[str, list[Pair]]) -> list[Row]:
+    """Returns the rows of a service with so many lanes."""
+    listed = pairs["list"]
+    return [
+        of_pairs(f"GET /v1/lanes, {lanes} lanes / worktree list", listed, LIST_GOAL),
+        at_worst(f"GET /v1/lanes, {lanes} lanes / worktree list, 99th percentiles", listed),
+        of_pairs("laneyard list, 1 lane, with a service / python -c pass", pairs["list_command"], ASK_GOAL),
+        of_pairs(
+            f"laneyard list, {lanes} lanes, with a service / python -c pass", pairs["list_command_all"], None
+        ),
+    ]
+
+
+def at_worst(what: str, pairs: list[Pair]) -> Row:
+    """Returns the row of the 99th percentiles of either side."""
+    ours, theirs = (sorted(each)[len(pairs) * 99 // 100] for each in zip(*pairs, strict=True))
+    return Row(what=what, unit="ms", ours=ours * 1e3, theirs=theirs * 1e3, ratio=ours / theirs)
 
 
 def of_journal(where: str, pairs: dict[int, list[Pair]]) -> list[Row]:
