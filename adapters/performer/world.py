@@ -31,6 +31,7 @@ class World:
     def __init__(self, git: Git, state_dir: bytes) -> None:
         self.git = git
         self.state_dir = state_dir
+        self._turns: dict[str, trio.Lock] = {}
 
     def snapshot_dir(self, snapshot: str) -> bytes:
         """Returns where a snapshot's manifest and files are kept."""
@@ -45,14 +46,18 @@ class World:
         common = unpack(repository)
         ours = os.path.join(common, b"laneyard")
         lock = OsLock(os.path.join(ours, b"lock"))
-        await trio.to_thread.run_sync(_take, ours, lock)
-        try:
-            yield common
-        finally:
-            lock.release()
+        # Among ourselves in order: whoever polls the system's lock may be passed for ever.
+        async with self._turns.setdefault(repository, trio.Lock()):
+            await trio.to_thread.run_sync(_take, ours, lock)
+            try:
+                yield common
+            finally:
+                lock.release()
 
 
 def _take(directory: bytes, lock: OsLock) -> None:
+    # A repository that is gone, or not mounted, is not made anew: what was put there would hide it.
+    os.stat(os.path.dirname(directory))
     make_directories(directory, 0o755)
     lock.acquire(LOCK_PATIENCE)
 
