@@ -29,7 +29,7 @@ TABLE = Table(
     (("repository", "TEXT"), ("kind", "TEXT"), ("value", "TEXT"), ("stream", "TEXT")),
     keys=3,
 )
-VERSION = 1
+VERSION = 2
 
 _KINDS = ("slug", "path", "branch")
 _Held = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # the values of each kind
@@ -62,8 +62,9 @@ def _held(lane: Lane) -> _Held:
             return _NOTHING
         case Snapshotting(of=of):
             return _held(of)
-        case Returning(record=record, plan=plan):
-            return (plan.slug, record.slug), _paths(lane), ()
+        case Returning(plan=plan, home=home):
+            # What it would fall back to keeps its name; a reaped lane has let go of it.
+            return (plan.slug, *_held(home)[0]), _paths(lane), ()
         case Opening(record=record) | Active(record=record) | Leaving(record=record):
             branch = () if record.kind == "primary" or not record.branch else (record.branch,)
             return (record.slug,), _paths(lane), branch

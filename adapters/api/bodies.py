@@ -26,8 +26,12 @@ class CreateBody(Body, frozen=True, kw_only=True):
 
     repository: Path
     name: Annotated[str, Meta(description="1 to 100 printable characters; the slug is made from it")]
-    base: Annotated[str, Meta(description="what to start from; else what the root has checked out")] | None = None
-    parent: Annotated[str, Meta(description="the slug or id of the lane that this one comes from")] | None = None
+    base: (
+        Annotated[str, Meta(description="what to start from; else what the root has checked out")] | None
+    ) = None
+    parent: Annotated[str, Meta(description="the slug or id of the lane that this one comes from")] | None = (
+        None
+    )
     branch: Annotated[str, Meta(description="the branch's name; else the slug")] | None = None
     owner: Annotated[str, Meta(description="`manual` or `session:ID`")] = "manual"
 

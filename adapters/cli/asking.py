@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from adapters.client.connection import Response
 
+PATIENCE = 30.0  # seconds for which a service that has gone may come back
 JSON, TEXT, NDJSON = "application/json", "text/plain", "application/x-ndjson"
 
 
@@ -107,7 +108,15 @@ class Service:
 
         said = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
         with progress(self.arguments.json, "the service is at work"):
-            return call(self.connection, "POST", address, accept=self.media, client=self.client, body=said)
+            return call(
+                self.connection,
+                "POST",
+                address,
+                accept=self.media,
+                client=self.client,
+                body=said,
+                patience=PATIENCE,
+            )
 
     def resolve(self, lane: str, *, undone: bool = False) -> str | int:
         """Returns the id of the lane that is meant, or the exit code after telling why there is none."""

@@ -1,4 +1,4 @@
-"""What is refused alike whoever would do the work: what no JSON can hold, and what is too long to be anything."""
+"""What is refused alike whoever would do the work: what no JSON can hold, and what is too long."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 import argparse
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
-FARTHEST = (1 << 62) - 1  # of positions; the service takes no others
+FARTHEST = (1 << 53) - 1  # of positions; the service takes no others
 EDITIONS = 1 << 31
 GLOB = 100  # characters
 NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
@@ -31,6 +31,12 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises Misused."""
         raise Misused(message, self.format_usage().strip())
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401 (as theirs)
+        # Theirs takes every `--` away, and makes an empty list of `--base=--` (bpo-14364).
+        if action.nargs is None and arg_strings == ["--"]:
+            return self._get_value(action, "--")
+        return super()._get_values(action, arg_strings)
 
 
 def build_parser() -> Parser:

@@ -188,6 +188,7 @@ def _unprintable(wanted: Wanted | Namespace, error: OSError) -> int:
     from adapters.api.problems import problem
     from adapters.cli.failures import tell_problem
 
+    sys.stdout = None  # what is left to be written would only be complained of again
     told = problem(error)
     if told is None:
         raise error

@@ -18,7 +18,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tcp: str = ""
     token_file: str = ""
     connections: Count = 512
-    header_bytes: Size = 16_384
+    header_bytes: Size = 65_536
     body_bytes: Size = 1 << 20
     head_timeout: Seconds = 15.0
     body_timeout: Seconds = 30.0

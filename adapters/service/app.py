@@ -26,7 +26,7 @@ from adapters.service.misuse import (
 from adapters.service.responding import Http, refuse
 from adapters.service.routes import HANDLERS
 from adapters.service.understood import Understood, check, spelt
-from domain.errors import Refusal, VersionMismatch
+from domain.errors import VersionMismatch
 
 if TYPE_CHECKING:
     from adapters.service.http11 import App

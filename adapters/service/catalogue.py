@@ -1,4 +1,4 @@
-"""What each operation is for, in the words of the document: its tag, its name, and what a stranger must know."""
+"""What each operation is for, in the words of the document: its tag, its name, what a stranger must know."""
 
 from __future__ import annotations
 
@@ -28,27 +28,28 @@ OPERATIONS = {
     "listLanes": Words(
         "lanes",
         "List lanes",
-        "Lists the lanes of one repository or of all, the oldest first, now or as of a position of the log. Lanes "
-        "that are reaped are left out unless `all` or `state` asks for them. What is seen of each on the disk "
-        "(`present`, `branch_now`, `head_now`) is unknown where its repository does not answer in time, and left "
-        "out with `at` or `observe=none`.",
+        "Lists the lanes of one repository or of all, the oldest first, now or as of a position of the "
+        "log. Lanes that are reaped are left out unless `all` or `state` asks for them. What is seen of "
+        "each on the disk (`present`, `branch_now`, `head_now`) is unknown where its repository does not "
+        "answer in time, and left out with `at` or `observe=none`.",
     ),
     "create": Words(
         "lanes",
         "Create a lane",
-        "Makes a branch and a worktree for it below the repository's root. The repository comes under our care by "
-        "that, if it is not yet.",
+        "Makes a branch and a worktree for it below the repository's root. The repository comes under "
+        "our care by that, if it is not yet.",
     ),
     "resolveLane": Words(
         "lanes",
         "Find a lane's id",
-        "Finds the lane that is meant by a slug, an id or a unique beginning of one, or a path inside the lane.",
+        "Finds the lane that is meant by a slug, an id or a unique beginning of one, or a path inside "
+        "the lane.",
     ),
     "showLane": Words(
         "lanes",
         "Show a lane",
-        "Shows everything about a lane, looking at its tree now. The ETag is the lane's version in the log, as "
-        "`If-Match` takes it; what is seen of the tree is no part of it.",
+        "Shows everything about a lane, looking at its tree now. The ETag is the lane's version in the "
+        "log, as `If-Match` takes it; what is seen of the tree is no part of it.",
     ),
     "reviewLane": Words(
         "lanes",
@@ -63,8 +64,9 @@ OPERATIONS = {
     "remove": Words(
         "lanes",
         "Put a lane into quarantine",
-        "Moves the lane's tree into the quarantine, whole and reversible, with a snapshot first if there is work "
-        "in it. `reap` deletes it afterwards. `force` records a consent to lose what no snapshot can keep.",
+        "Moves the lane's tree into the quarantine, whole and reversible, with a snapshot first if there "
+        "is work in it. `reap` deletes it afterwards. `force` records a consent to lose what no snapshot "
+        "can keep.",
     ),
     "restore": Words(
         "lanes",
@@ -74,12 +76,19 @@ OPERATIONS = {
     "reap": Words(
         "lanes",
         "Delete a quarantined lane",
-        "Deletes the tree of a quarantined lane, once every entry of it is explained by a commit, a snapshot or a "
-        "consent. The only step that cannot be undone; the lane can be restored from its snapshot.",
+        "Deletes the tree of a quarantined lane, once every entry of it is explained by a commit, a "
+        "snapshot or a consent. The only step that cannot be undone; the lane can be restored from its "
+        "snapshot.",
     ),
-    "put_back": Words("lanes", "Way out of a review: put it back", f"Restores the lane as it is. {EXITS}"),
+    "put_back": Words(
+        "lanes",
+        "Way out of a review: put it back",
+        f"Restores the lane as it is. {EXITS}",
+    ),
     "resnapshot": Words(
-        "lanes", "Way out of a review: capture and reap", f"Captures the lane as it is, and reaps it. {EXITS}"
+        "lanes",
+        "Way out of a review: capture and reap",
+        f"Captures the lane as it is, and reaps it. {EXITS}",
     ),
     "discard": Words(
         "lanes",
@@ -89,17 +98,18 @@ OPERATIONS = {
     "listEvents": Words(
         "events",
         "Read the log",
-        "Returns a page of events, the oldest first. `next`, also in `Link`, is where the log goes on; it is null "
-        "at its end. A page may be empty and still have a `next`, where a filter has found nothing in what was "
-        "looked through. `Laneyard-Position` is the position up to which it was.",
+        "Returns a page of events, the oldest first. `next`, also in `Link`, is where the log goes on; "
+        "it is null at its end. A page may be empty and still have a `next`, where a filter has found "
+        "nothing in what was looked through. `Laneyard-Position` is the position up to which it was.",
     ),
     "followEvents": Words(
         "events",
         "Follow the log",
-        "Sends the events after a position, and then each new one, without a gap and none twice, until the client "
-        "goes or the service stops. As server-sent events the id is the position and `data` an Event; as "
-        "application/x-ndjson each line is an Event, and an empty line says only that the stream lives. A client "
-        "that does not read is dropped; it goes on after the last position that it has.",
+        "Sends the events after a position, and then each new one, without a gap and none twice, until "
+        "the client goes or the service stops. As server-sent events the id is the position and `data` "
+        "an Event; as application/x-ndjson each line is an Event, and an empty line says only that the "
+        "stream lives. A client that does not read is dropped; it goes on after the last position that "
+        "it has.",
     ),
     "diff": Words(
         "events",
@@ -107,48 +117,61 @@ OPERATIONS = {
         "Tells which lanes differ between two positions of the log, and in what.",
     ),
     "listRepositories": Words(
-        "repositories", "List repositories", "Lists the repositories under our care, by path."
+        "repositories",
+        "List repositories",
+        "Lists the repositories under our care, by path.",
     ),
     "register": Words(
         "repositories",
         "Register a repository",
-        "Takes a repository under our care, and its main checkout as its primary lane. Doing it again changes "
-        "nothing; `lanes` in the answer is always as of now.",
+        "Takes a repository under our care, and its main checkout as its primary lane. Doing it again "
+        "changes nothing; `lanes` in the answer is always as of now.",
     ),
-    "listSnapshots": Words("snapshots", "List snapshots", "Lists every snapshot that is kept, the oldest first."),
+    "listSnapshots": Words(
+        "snapshots",
+        "List snapshots",
+        "Lists every snapshot that is kept, the oldest first.",
+    ),
     "showSweep": Words(
         "sweeps",
         "Show what a sweep would do",
-        "Lists the lanes that a sweep would delete now or later, and those whose deletion could not be finished.",
+        "Lists the lanes that a sweep would delete now or later, and those whose deletion could not be "
+        "finished.",
     ),
     "sweep": Words(
         "sweeps",
         "Sweep",
-        "Reaps every lane that has rested for the retention time, and tries again what could not be deleted. What "
-        "happens to one lane does not stop the others: see each lane's `problem`.",
+        "Reaps every lane that has rested for the retention time, and tries again what could not be "
+        "deleted. What happens to one lane does not stop the others: see each lane's `problem`.",
     ),
     "showCommand": Words(
         "commands",
         "Show a command",
-        "Tells how far a command is. With `Prefer: wait=N` it waits for its end. After a restart of the service "
-        "only what the log has is known: no answer, and not the end of what was refused.",
+        "Tells how far a command is. With `Prefer: wait=N` it waits for its end. After a restart of the "
+        "service only what the log has is known: no answer, and not the end of what was refused.",
     ),
     "answerCommand": Words(
         "commands",
         "Answer to a command",
-        "Answers as the command's own request would: with the same document and status once it has ended, until "
-        "then with 202. After a restart answers are no longer here (410): send the request again with its key.",
+        "Answers as the command's own request would: with the same document and status once it has "
+        "ended, until then with 202. After a restart answers are no longer here (410): send the request "
+        "again with its key.",
     ),
     "rebuild": Words(
         "service",
         "Rebuild the tables",
-        "Makes every table anew from the log. Doing it twice is doing it once, so that its key is only echoed.",
+        "Makes every table anew from the log. Doing it twice is doing it once, so that its key is only "
+        "echoed.",
     ),
     "showHealth": Words(
         "service",
         "Health",
-        "Tells whether the service is ready (200) or not (503), up to where the log is, which lanes could not be "
-        "driven on and why, and which repositories do not answer.",
+        "Tells whether the service is ready (200) or not (503), up to where the log is, which lanes "
+        "could not be driven on and why, and which repositories do not answer.",
     ),
-    "metrics": Words("service", "Metrics", "Tells the service's metrics in Prometheus' text format."),
+    "metrics": Words(
+        "service",
+        "Metrics",
+        "Tells the service's metrics in Prometheus' text format.",
+    ),
 }

@@ -20,6 +20,7 @@ from adapters.service.misuse import AnswerForgotten, NoSuchCommand
 from adapters.service.responding import respond
 from adapters.wiring import new_request
 from domain.envelope import lane_of
+from domain.errors import VersionMismatch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from adapters.service.isolate_jobs import Job
     from adapters.service.responding import Http
     from adapters.service.service import Service, Station
+    from adapters.yard.yard import Yard
 
     Work = Callable[[Station, Asked], Awaitable[Answer]]
     Lookup = Callable[[], Awaitable[str]]
@@ -66,10 +68,20 @@ async def command_lane(request: Http, verb: str, lane: str, body: object) -> Res
     _, operation = operations.ON_LANES[verb]
 
     async def work(station: Station, asked: Asked) -> Answer:
+        _require_version(station.yard, lane, asked)
         return cast("Answer", await cast("Any", operation)(station.yard, lane, body, asked))
 
     wanted = Wanted(body=body, repository=str(row["repository"]), lane=lane, work=work)
     return await run(request, wanted)
+
+
+def _require_version(yard: Yard, lane: str, asked: Asked) -> None:
+    """Looks at the version before anything else (RFC 9110, section 13.2.1). Raises VersionMismatch."""
+    if asked.expected is None or yard.answered(asked) is not None:
+        return
+    row, expected = yard.reader.row(lane), yard.resumed(asked, lane).expected
+    if row is not None and expected is not None and row["version"] != expected:
+        raise VersionMismatch(expected, int(row["version"] or 0))
 
 
 async def run(request: Http, wanted: Wanted) -> Response[bytes]:
@@ -93,7 +105,7 @@ async def run(request: Http, wanted: Wanted) -> Response[bytes]:
         return started
 
     assert asked.digest is not None
-    command = service.commands.submit(asked.id, asked.digest, lane, start)
+    command = service.commands.submit(asked.id, asked.digest, lane, start, created=wanted.lane is None)
     await command.job.wait(waiting.seconds)
     applied = {"Preference-Applied": waiting.applied} if waiting.applied else {}
     return _answered(request, command, applied)
@@ -131,7 +143,7 @@ def _answered(request: Http, command: commands.Command, headers: dict[str, str])
         )
         return respond(request, shown, 202, told)
     answer = cast("Answer", command.result())
-    if command.lane is None and isinstance(answer.document, ChangedLane):
+    if command.created and isinstance(answer.document, ChangedLane):
         return respond(request, answer, 201, {**told, "Location": f"/v1/lanes/{answer.document.id}"})
     return respond(request, answer, 200, told)
 

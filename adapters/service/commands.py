@@ -22,12 +22,16 @@ REMEMBERED = 10_000
 
 
 class Command(msgspec.Struct, frozen=True, eq=False):
-    """A request that was taken: wait for its job, or come back later."""
+    """A request that was taken: wait for its job, or come back later.
+
+    `created` says that it is about no lane yet, and its answer may be one.
+    """
 
     id: str
     digest: bytes
     lane: str | None
     job: Job[Any]
+    created: bool = False
 
     @property
     def state(self) -> State:
@@ -70,7 +74,15 @@ class Commands:
         self._ended_well = self._ended_badly = 0
         self._stopping = False
 
-    def submit(self, id: str, digest: bytes, lane: str | None, start: Callable[[], Job[Any]]) -> Command:  # noqa: A002
+    def submit(
+        self,
+        id: str,  # noqa: A002
+        digest: bytes,
+        lane: str | None,
+        start: Callable[[], Job[Any]],
+        *,
+        created: bool = False,
+    ) -> Command:
         """Starts a command, or returns the one of that id that runs or succeeded; one that failed runs again.
 
         Raises CommandReused for another digest, then Stopping or Overloaded, or what `start` raises, after
@@ -86,7 +98,7 @@ class Commands:
                 raise Stopping()
             if len(self._unfinished) >= self._most:
                 raise Overloaded("commands", self._most)
-            command = Command(id, digest, lane, start())
+            command = Command(id, digest, lane, start(), created)
             self._failed.pop(id, None)
             self._unfinished[id] = command
         command.job.on_end(lambda: self._ended(command))

@@ -16,19 +16,21 @@ from domain.errors import Refusal
 ABOUT = """\
 Owns the life of git worktrees: every transition an event, every removal reversible, nothing lost.
 
-**Paths** in requests, in `repository` and in observations are written with %XX for `%` and for bytes that are not \
-UTF-8. `path` is for reading; where it is not exact, `path_encoded` is.
+**Paths** in requests, in `repository` and in observations are written with %XX for `%` and for bytes that \
+are not UTF-8. `path` is for reading; where it is not exact, `path_encoded` is.
 
-**Answers** are JSON, or text/plain as the command line prints it, by `Accept`; what is not offered is answered as \
-JSON. `Laneyard-Outcome` says how it ended: `done`, `unfinished` (begun: a 202, or a lane that needs a person), \
-`refused` (nothing has changed), or `unavailable` (the service or its log cannot be used).
+**Answers** are JSON, or text/plain as the command line prints it, by `Accept`; what is not offered is \
+answered as JSON. `Laneyard-Outcome` says how it ended: `done`, `unfinished` (begun: a 202, or a lane that \
+needs a person), `refused` (nothing has changed), or `unavailable` (the service or its log cannot be \
+used).
 
-**Problems** are RFC 9457: decide by `code`, which is stable; `docs/errors.md` lists each with its `details`. As \
-text/plain a problem is one line, `MESSAGE [code]`. With 503 and `Retry-After` the same request may be taken later.
+**Problems** are RFC 9457: decide by `code`, which is stable; `docs/errors.md` lists each with its \
+`details`. As text/plain a problem is one line, `MESSAGE [code]`. With 503 and `Retry-After` the same \
+request may be taken later.
 
-**Commands** (every POST) have an id, the `Idempotency-Key`. Whoever has lost the connection sends the same request \
-with the same key again. A client that goes away cancels nothing. A command that takes longer than it is waited for \
-is answered 202, with a `Location` where its answer will be.
+**Commands** (every POST) have an id, the `Idempotency-Key`. Whoever has lost the connection sends the \
+same request with the same key again. A client that goes away cancels nothing. A command that takes longer \
+than it is waited for is answered 202, with a `Location` where its answer will be.
 
 Every GET may be a HEAD. A parameter or a key that is unknown is refused by name."""
 
@@ -58,7 +60,16 @@ HEADERS: dict[str, Any] = {
     },
     CHALLENGE: {"description": "How to show the token.", "schema": {"type": "string"}},
 }
-OURS = (errors, events, capturing, create, settings, denials, misuse, refusals)  # where the refusals are that a request can meet
+OURS = (
+    errors,
+    events,
+    capturing,
+    create,
+    settings,
+    denials,
+    misuse,
+    refusals,
+)  # where the refusals are that a request can meet
 OF_PROBLEM = {"401": (CHALLENGE,), "412": (ETAG,), "503": (RETRY,)}
 SHOWING_A_LANE = {"showLane", "reviewLane"}
 # What any request may meet, what a question may, and what a command may.
@@ -101,7 +112,7 @@ def problems_of(operation: str, method: str) -> tuple[str, ...]:
 
 def problem_responses() -> dict[str, Any]:
     """Returns a response for each status that a problem may have, with the codes that go with it."""
-    codes = _codes()
+    codes = codes_by_status()
     return {f"Problem{status}": _response(status, codes[status]) for status in sorted(COMMAND)}
 
 
@@ -118,11 +129,16 @@ def _response(status: str, codes: set[str]) -> dict[str, Any]:
     }
 
 
-def _codes() -> dict[str, set[str]]:
+def codes_by_status() -> dict[str, set[str]]:
     """Returns the codes that a problem may have, by its status."""
     found: dict[str, set[str]] = {status: set() for status in COMMAND}
     for refusal in (each for module in OURS for each in vars(module).values()):
-        if isinstance(refusal, type) and issubclass(refusal, Refusal) and "code" in vars(refusal) and refusal is not Refusal:
+        if (
+            isinstance(refusal, type)
+            and issubclass(refusal, Refusal)
+            and "code" in vars(refusal)
+            and refusal is not Refusal
+        ):
             found.setdefault(str(refusal.status), set()).add(refusal.code)
     for _, code, status, *_ in UNUSABLES:
         found.setdefault(str(status), set()).add(code)

@@ -8,7 +8,7 @@ import msgspec
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 
 from adapters.service.catalogue import OPERATIONS, TAGS
-from adapters.service.described import ABOUT, HEADERS, headers_of, problems_of, problem_responses
+from adapters.service.described import ABOUT, HEADERS, headers_of, problem_responses, problems_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,9 @@ def describe(app: Litestar) -> bytes:
     schema: Node = app.openapi_schema.to_schema()
     schema["info"] |= {"description": ABOUT, "license": {"name": "MIT", "identifier": "MIT"}}
     schema["tags"] = [{"name": name, "description": what} for name, what in TAGS.items()]
-    schema["servers"] = [{"url": "/", "description": "over <state>/laneyard.sock, or TCP where that is set up"}]
+    schema["servers"] = [
+        {"url": "/", "description": "over <state>/laneyard.sock, or TCP where that is set up"}
+    ]
     schema["security"] = [{}, {"token": []}]
     components = schema["components"]
     components["securitySchemes"] = {

@@ -50,7 +50,7 @@ Near = Annotated[
         pattern="^/",
         min_length=1,
         max_length=PATH,
-        description="An absolute path where somebody stands: the repository around it if there is one, else all.",
+        description="An absolute path where somebody stands: the repository around it if any is, else all.",
     ),
 ]
 Gone = Annotated[bool, QueryParameter(name="all", description="Also lanes that are reaped.")]
@@ -64,7 +64,7 @@ Slug = Annotated[
 At = Annotated[
     int | None,
     QueryParameter(
-        name="at", ge=0, le=POSITION, description="As the lanes were at this position of the log."
+        name="at", ge=-POSITION, le=POSITION, description="As the lanes were at this position of the log."
     ),
 ]
 Observe = Annotated[
@@ -87,8 +87,10 @@ OfLane = Annotated[
 After = Annotated[
     int, QueryParameter(name="after", ge=0, le=POSITION, description="Only what follows this position.")
 ]
-From = Annotated[int, QueryParameter(name="from", ge=0, le=POSITION, description="The earlier position.")]
-To = Annotated[int, QueryParameter(name="to", ge=0, le=POSITION, description="The later position.")]
+From = Annotated[
+    int, QueryParameter(name="from", ge=-POSITION, le=POSITION, description="The earlier position.")
+]
+To = Annotated[int, QueryParameter(name="to", ge=-POSITION, le=POSITION, description="The later position.")]
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=1000, description="Events on a page at most.")]
 Glob = Annotated[
     str | None,
@@ -117,9 +119,9 @@ Key = Annotated[
         pattern=f'^({KEY_PATTERN[1:-1]}|"{KEY_PATTERN[1:-1]}")$',
         required=False,
         description=(
-            "The command's id; without it one is made. The same key with the same request is the same command, "
-            "also after a restart of the service: it is done once, and answered alike. A refusal is not "
-            "remembered. Plain, or in double quotes."
+            "The command's id; without it one is made. The same key with the same request is the same "
+            "command, also after a restart of the service: it is done once, and answered alike. A refusal is "
+            "not remembered. Plain, or in double quotes."
         ),
     ),
 ]

@@ -96,7 +96,7 @@ async def list_events(
     return await typed(reading.list_events(request, after, limit, lane, glob))
 
 
-@get("/v1/events/stream", operation_id="followEvents", media_type="text/event-stream")
+@get("/v1/events/stream", operation_id="followEvents")
 async def follow_events(
     request: Http,
     after: After = 0,

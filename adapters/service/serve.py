@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("laneyard.service")
 DONE, HANGING = 0, 3  # exit codes: stopped in good order; begun, but not finished
+DESCRIPTORS = 65_536  # open files: a connection takes one, a repository with work about seven
 LAST = 5.0  # seconds at the end: for what is cut short to write down where it was, and for the last answers
 
 
@@ -47,7 +49,16 @@ def _only(error: BaseException) -> BaseException:
     return error
 
 
+def _allow_descriptors() -> None:
+    """Raises the soft limit of open files, which is often too low for connections and many repositories."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 async def _serve(settings: Settings, tcp: str | None) -> int:
+    _allow_descriptors()
     notifier = systemd.Notifier(settings.environment, LOG)
     with ExitStack() as held:
         service = held.enter_context(open_service(_patient(settings)))

@@ -19,7 +19,7 @@ from adapters.service.misuse import InvalidRequest
 from adapters.service.observing import Observer
 from adapters.store.reader import Reader
 from domain.errors import NoSuchLane, NotARepository
-from domain.paths import pack, unpack
+from domain.paths import display, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -147,6 +147,10 @@ class Service:
     async def drive_on(self, station: Station, lane: str, asked: Asked) -> None:
         """Finishes what was interrupted in a lane; runs in its isolate. What stops it is told in health."""
         with self.watching(station, lane):
+            row = station.yard.reader.row(lane)
+            # What is gone or not mounted says nothing about how far the lane has come.
+            if row is not None and row["owed"] is not None and not _is_there(str(row["repository"])):
+                raise NotARepository(f"{display(str(row['repository']))} (it is not there)")
             await station.yard.drive_on(lane, asked)
         self.stopped.pop(lane, None)
 
@@ -181,3 +185,7 @@ class Service:
             for station in self._stations:
                 station.retune(settings)
         self.isolates.limit(limits.running, limits.waiting, limits.repositories)
+
+
+def _is_there(repository: str) -> bool:
+    return os.path.isdir(unpack(repository))

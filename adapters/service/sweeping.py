@@ -119,23 +119,34 @@ def _home(row: Record | None) -> str:
 
 
 async def due(service: Service, key: str | None, station: Station | None = None) -> list[Candidate]:
-    """Returns what a sweep would touch; a repository that cannot be looked at is left for the next time."""
+    """Returns what a sweep would touch.
+
+    Of all repositories one that cannot be looked at is left for the next time; one that is meant says why it
+    cannot: raises a Refusal, OSError.
+    """
     rows = station.yard.reader.lanes() if station is not None else service.tables.lanes()
     repositories = {str(row["repository"]) for row in rows if key is None or row["repository"] == key}
     found: list[Candidate] = []
-    async with trio.open_nursery() as nursery:
-        for repository in sorted(repositories):
-            nursery.start_soon(_look, service, repository, found)
+    if key is not None:
+        for repository in repositories:
+            found += await _look(service, repository)
+    else:
+        async with trio.open_nursery() as nursery:
+            for repository in sorted(repositories):
+                nursery.start_soon(_look_or_leave, service, repository, found)
     return sorted(found, key=lambda each: (str(each.row["created_at"]), str(each.row["id"])))
 
 
-async def _look(service: Service, repository: str, found: list[Candidate]) -> None:
+async def _look(service: Service, repository: str) -> Sequence[Candidate]:
     async def look(station: Station) -> Sequence[Candidate]:
         return sweeps.candidates(station.yard, repository)
 
+    return await service.isolate(repository).ask(look, service.settings.configuration.service.look_timeout)
+
+
+async def _look_or_leave(service: Service, repository: str, found: list[Candidate]) -> None:
     try:
-        timeout = service.settings.configuration.service.look_timeout
-        found += await service.isolate(repository).ask(look, timeout)
+        found += await _look(service, repository)
     except (Refusal, OSError) as error:
         LOG.warning(
             "a repository is left out of a sweep",

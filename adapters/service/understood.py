@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -59,7 +58,7 @@ async def check(request: Http) -> Response[None] | None:
     """Refuses what would be overlooked otherwise, and answers OPTIONS.
 
     Raises NoSuchAddress for a `/` that was written as %2F, InvalidRequest for a parameter that is unknown or
-    given twice, and UnsupportedMedia for a body that says that it is no JSON.
+    given twice and for a body that is not as described, UnsupportedMedia for one that says it is no JSON.
     """
     if b"%2f" in request.scope.get("raw_path", b"").partition(b"?")[0].lower():
         raise NoSuchAddress(request.url.path)
@@ -75,7 +74,7 @@ async def check(request: Http) -> Response[None] | None:
             raise InvalidRequest(f"the parameter {name!r} is given more than once")
     if request.method == "POST":
         _check_media(request)
-        await _check_depth(request)
+        await _check_body(request)
     return None
 
 
@@ -97,13 +96,21 @@ def _check_media(request: Http) -> None:
         raise UnsupportedMedia(given)
 
 
-async def _check_depth(request: Http) -> None:
-    """Refuses what is nested too deeply to be read; what else may be wrong with it is found later."""
+async def _check_body(request: Http) -> None:
+    """Reads the body as strictly as it is described: the framework takes "yes" for true and "1" for 1."""
+    body, field = await request.body(), request.route_handler.parsed_data_field
+    if field is None:
+        return
+    if not body:
+        if not field.is_optional:
+            raise InvalidRequest("body: it is missing")
+        return
     try:
-        with suppress(msgspec.DecodeError):
-            msgspec.json.decode(await request.body())
+        msgspec.json.decode(body, type=field.annotation)
     except RecursionError as error:
-        raise InvalidRequest("its body is nested too deeply") from error
+        raise InvalidRequest("body: it is nested too deeply") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"body: {error}") from error
 
 
 @cache

@@ -1,9 +1,10 @@
 #!/bin/sh
-# A lane's whole life over HTTP: life.sh SOCKET REPOSITORY. Needs curl 7.76 or newer, and a service at the socket.
+# A lane's whole life over HTTP, with curl 7.76 or newer: life.sh SOCKET REPOSITORY.
 set -eu
 socket=$1
-# As it stands in a request: absolute, with %25 for the percent sign, and quoted for JSON.
-repository=$(cd "$2" && pwd -P | sed 's/%/%25/g; s/["\\]/\\&/g')
+# Paths in requests are absolute, and have %25 for the percent sign; in JSON quotes need a backslash.
+packed() { printf %s "$1" | sed 's/%/%25/g'; }
+repository=$(packed "$(cd "$2" && pwd -P)" | sed 's/["\\]/\\&/g')
 words='Accept: text/plain'
 
 ask() { # ADDRESS [OPTIONS OF CURL]: prints the answer, and fails where there is a problem
@@ -17,7 +18,7 @@ post() { # ADDRESS BODY [OPTIONS OF CURL]: one command; waits up to a minute for
 }
 
 path=$(post /v1/lanes "{\"repository\": \"$repository\", \"name\": \"A life in sh\"}")
-lane=$(ask /v1/resolve -H "$words" --get --data-urlencode "lane=$path")
+lane=$(ask /v1/resolve -H "$words" --get --data-urlencode "lane=$(packed "$path")")
 echo "lane $lane at $path"
 
 # Its milestones, from the first one on, go to a pipe as they happen.

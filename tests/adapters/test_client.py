@@ -344,6 +344,46 @@ def test_patience_ends_with_the_loss(path: Path, connection: Connection) -> None
         call(connection, "POST", "/", patience=0.05)
 
 
+def test_a_command_that_was_taken_is_not_said_to_have_met_no_service(
+    path: Path, connection: Connection
+) -> None:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+
+    def die() -> None:
+        accepted, _ = listener.accept()
+        listener.close()
+        with accepted:
+            accepted.recv(1 << 16)
+
+    thread = threading.Thread(target=die)
+    thread.start()
+    with pytest.raises(Lost, match="not come back"):
+        call(connection, "POST", "/", patience=0.05)
+    thread.join(10)
+
+
+def test_a_command_that_was_not_taken_has_met_no_service(path: Path, connection: Connection) -> None:
+    refusal = b"HTTP/1.1 503 Stopping\r\nContent-Length: 10\r\nConnection: close\r\n\r\n[stopping]"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+
+    def refuse() -> None:
+        accepted, _ = listener.accept()
+        listener.close()
+        with accepted:
+            accepted.recv(1 << 16)
+            accepted.sendall(refusal)
+
+    thread = threading.Thread(target=refuse)
+    thread.start()
+    with pytest.raises(NoService):
+        call(connection, "POST", "/")
+    thread.join(10)
+
+
 def test_a_command_is_not_waited_for_where_there_was_no_service(connection: Connection) -> None:
     with pytest.raises(NoService):
         call(connection, "POST", "/")
@@ -405,13 +445,29 @@ def test_a_long_command_is_followed_to_its_end(path: Path, connection: Connectio
         assert "idempotency-key" not in each.headers
 
 
-@pytest.mark.parametrize("mishap", [Reply(404), Reply(hang_up=True), Reply(503, b"[stopping]")])
+FORGETTING = (
+    Reply(404, b"No such command. [no_such_command]\n"),
+    Reply(410, b'{"code":"answer_forgotten"}', {"Content-Type": "application/problem+json"}),
+    Reply(hang_up=True),
+    Reply(503, b"[stopping]"),
+)
+
+
+@pytest.mark.parametrize("mishap", FORGETTING)
 def test_a_command_that_cannot_be_followed_is_asked_for_with_its_key(
     path: Path, connection: Connection, mishap: Reply
 ) -> None:
     with serving(path, in_turn(LONG, mishap, Reply(body=b"done"))) as asked:
         assert call(connection, "POST", "/v1/lanes/x/reap", key="k").body == b"done"
     assert [each.headers.get("idempotency-key") for each in asked] == ["k", None, "k"]
+
+
+def test_a_long_command_that_ends_with_a_problem_is_not_asked_for_again(
+    path: Path, connection: Connection
+) -> None:
+    with serving(path, in_turn(LONG, Reply(404, b"No lane is called so. [no_such_lane]\n"))) as asked:
+        assert call(connection, "POST", "/v1/lanes/x/reap").status == 404
+    assert len(asked) == 2
 
 
 def test_a_long_command_without_a_place_is_no_answer(path: Path, connection: Connection) -> None:

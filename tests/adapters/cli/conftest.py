@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,9 +19,10 @@ from tests.adapters.cli.running import PROGRAM, ROOT, Running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 __all__ = ["PROGRAM", "ROOT", "Desk", "Ran"]
-WAYS = {"engine": (), "service": pytest.mark.slow}
+WAYS: dict[str, tuple[pytest.MarkDecorator, ...]] = {"engine": (), "service": (pytest.mark.slow,)}
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -59,6 +58,7 @@ class Desk:
     def __init__(self, home: Path, root: Path | None = None, way: str = "engine") -> None:
         self.home, self.way = home, way
         self.running: Running | None = None
+        self.under: tuple[str, ...] = ()  # the program under which the service is started
         self.root = root or home / "app"
         self.state = home / "state"
         self.environment = {
@@ -100,7 +100,7 @@ class Desk:
     def open(self) -> Desk:
         """Starts the service where one is to do the work and none runs; comes back when it is ready."""
         if self.way == "service" and self.running is None:
-            self.running = Running(self.state, self.home, self.environment)
+            self.running = Running(self.state, self.home, self.environment, self.under)
         return self
 
     @property
@@ -111,10 +111,21 @@ class Desk:
         assert running is not None
         return running
 
+    def leave(self) -> None:
+        """Does without the service from now on."""
+        self.close()
+        self.way = "engine"
+
+    def restart(self) -> None:
+        """Starts a service where the last one has ended."""
+        self.running, self.way = None, "service"
+        self.open()
+
     def close(self) -> None:
         """Ends the service, which must have met nothing that it calls an error."""
         if self.running is not None:
-            self.running.end()
+            running, self.running = self.running, None
+            running.end()
 
     def program(
         self, *arguments: str | bytes | Path, cwd: Path | None = None, under: tuple[str, ...] = ()
@@ -191,7 +202,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def desk(tmp_path: Path, way: str) -> Iterator[Desk]:
     made = Desk(tmp_path, way=way).begin()
     yield made
-    made.close()
+    try:
+        made.close()
+    finally:
+        log = tmp_path / "service.log"
+        print(log.read_text("utf-8", "replace") if log.exists() else "")  # shown where the test has failed
 
 
 @pytest.fixture

@@ -94,6 +94,7 @@ def test_a_lane_is_found_by_slug_id_prefix_and_a_path_inside(desk: Desk, laneyar
     assert laneyard("show", lane[:3]).code == 1
 
 
+@pytest.mark.engine_only("it is about a second state directory")
 def test_options_may_stand_before_and_after_the_command(desk: Desk, laneyard: Laneyard) -> None:
     state = str(desk.home / "other")
     assert laneyard("create", "fix", "--json", "--state-dir", state).json["slug"] == "fix"
@@ -283,6 +284,7 @@ def test_the_sweep_is_a_dry_run_until_it_is_applied(desk: Desk, laneyard: Laneya
     assert laneyard("sweep", "--apply").out == "fix is reaped\n"
 
 
+@pytest.mark.engine_only("the engine is made to die")
 def test_what_a_dead_process_left_half_done_is_finished_by_the_next_command(
     desk: Desk, laneyard: Laneyard, work: str
 ) -> None:
@@ -324,6 +326,7 @@ def test_a_stranger_in_our_directories_is_a_difference(desk: Desk, laneyard: Lan
     assert f"world: {desk.tree('stranger')} belongs to no lane\n" in ran.out
 
 
+@pytest.mark.engine_only("it begins without a state directory")
 def test_doctor_says_line_by_line_what_is_in_order(desk: Desk, laneyard: Laneyard) -> None:
     before = laneyard("doctor")
     assert before.code == 0
@@ -354,6 +357,7 @@ def test_a_followed_log_goes_on_until_it_is_interrupted(desk: Desk) -> None:
     assert [*first, then] == ["lane.adopted@1", "lane.created@1", "lane.quarantined@1"]
 
 
+@pytest.mark.engine_only("a service is not interrupted")
 def test_an_interrupted_creation_ends_with_130_and_is_finished_by_the_next_command(desk: Desk) -> None:
     mark = desk.home / "mark"
     desk.git("config", "filter.slow.smudge", f"touch {mark}; test -e {mark}.go || sleep 60; cat")

@@ -85,6 +85,7 @@ def test_directories_are_completed(shell: Callable[..., list[str]], desk: Desk) 
     assert shell("list", "--state-dir", "do") == ["docs"]
 
 
+@pytest.mark.engine_only("a pretended service answers")
 @needs_bash
 @pytest.mark.slow
 def test_names_of_lanes_come_from_the_service(shell: Callable[..., list[str]], desk: Desk) -> None:
@@ -98,6 +99,7 @@ def test_names_of_lanes_come_from_the_service(shell: Callable[..., list[str]], d
     ]
 
 
+@pytest.mark.engine_only("a pretended service answers")
 @needs_bash
 @pytest.mark.slow
 def test_the_line_says_whose_lanes_are_meant(shell: Callable[..., list[str]], desk: Desk) -> None:
@@ -121,6 +123,7 @@ _shtab_laneyard
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+@pytest.mark.engine_only("a pretended service answers")
 def test_names_of_lanes_come_from_the_service_in_zsh(desk: Desk) -> None:
     reply = serve_lanes(desk)
     program = desk.home / "laneyard"
@@ -141,6 +144,7 @@ def test_names_of_lanes_come_from_the_service_in_zsh(desk: Desk) -> None:
     assert [each.target for each in asked] == [f"/v1/lanes?repository={desk.home}/a%20b&observe=none"]
 
 
+@pytest.mark.engine_only("a pretended service answers")
 @needs_bash
 @pytest.mark.slow
 def test_a_name_is_never_run(shell: Callable[..., list[str]], desk: Desk) -> None:
@@ -159,6 +163,7 @@ def test_names_of_lanes_come_from_the_log_without_a_service(
     assert shell("show", "f") == ["fix-login"]
 
 
+@pytest.mark.engine_only("a pretended service answers")
 @needs_bash
 @pytest.mark.slow
 def test_nothing_is_offered_where_nothing_can_be_known(shell: Callable[..., list[str]], desk: Desk) -> None:
@@ -169,6 +174,7 @@ def test_nothing_is_offered_where_nothing_can_be_known(shell: Callable[..., list
         assert shell("remove", "") == []
 
 
+@pytest.mark.engine_only("there is no log")
 def test_asking_for_lanes_says_nothing_but_them(laneyard: Callable[..., Ran]) -> None:
     ran = laneyard("completion", "lanes")
     assert (ran.code, ran.out, ran.err) == (4, "", "")

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from tests.adapters.cli.conftest import Ran
 
+pytestmark = pytest.mark.engine_only("a pretended service answers, or none")
+
 TABLE = b"LANE  STATE\nfix   active\n"
 DONE = {"Content-Type": "text/plain; charset=utf-8", "Laneyard-Outcome": "done"}
 DONE_JSON = {"Content-Type": "application/json", "Laneyard-Outcome": "done"}

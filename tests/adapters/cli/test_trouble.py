@@ -56,6 +56,7 @@ def unusable(ran: Ran, code: str, exit_code: int = 4) -> str:
     return str(ran.error["message"])
 
 
+@pytest.mark.engine_only("another process has the lock")
 def test_a_held_state_directory_is_waited_for_and_its_holder_named(desk: Desk, laneyard: Laneyard) -> None:
     desk.configure("[lock]\nwait = 0.3\n")
     laneyard("create", "fix")
@@ -88,6 +89,7 @@ def test_a_note_of_a_process_that_has_gone_is_told_from_one_that_lives() -> None
     assert holder("what is this") is None
 
 
+@pytest.mark.engine_only("the log is damaged behind the program's back")
 @pytest.mark.parametrize("command", ["list", "log", "create", "verify", "doctor", "rebuild"])
 @pytest.mark.parametrize("damage", ["garbage", "half", "page"])
 def test_a_damaged_log_is_told_and_not_touched(
@@ -118,6 +120,7 @@ def rewrite(desk: Desk, *statements: str) -> None:
         store.commit()
 
 
+@pytest.mark.engine_only("the log is changed behind the program's back")
 def test_a_store_that_needs_a_newer_reader_is_not_touched(desk: Desk, laneyard: Laneyard) -> None:
     laneyard("create", "fix")
     rewrite(desk, "UPDATE store SET v = '99' WHERE k = 'min_reader'")
@@ -130,6 +133,7 @@ def test_a_store_that_needs_a_newer_reader_is_not_touched(desk: Desk, laneyard: 
 READING = (["list"], ["show", "fix"], ["log"], ["diff", "0", "6"], ["list", "--at", "5"])
 
 
+@pytest.mark.engine_only("the log is changed behind the program's back")
 @pytest.mark.parametrize("tag", ["lane.teleported@1", "lane.created@9"])
 def test_an_event_of_a_newer_program_is_named_and_nothing_goes_past_it(
     desk: Desk, laneyard: Laneyard, tag: str
@@ -154,6 +158,7 @@ def test_an_event_of_a_newer_program_is_named_and_nothing_goes_past_it(
     assert tag in wrong["message"]
 
 
+@pytest.mark.engine_only("a service has a log")
 def test_a_directory_in_the_place_of_the_log_is_told(desk: Desk, laneyard: Laneyard) -> None:
     store = desk.state / "journal.db"
     store.mkdir(parents=True)
@@ -163,6 +168,7 @@ def test_a_directory_in_the_place_of_the_log_is_told(desk: Desk, laneyard: Laney
     assert list(store.iterdir()) == []
 
 
+@pytest.mark.engine_only("a service has a log")
 def test_an_empty_log_is_none_yet(desk: Desk, laneyard: Laneyard) -> None:
     desk.state.mkdir(mode=0o700)
     store = desk.state / "journal.db"
@@ -174,6 +180,7 @@ def test_an_empty_log_is_none_yet(desk: Desk, laneyard: Laneyard) -> None:
     assert laneyard("create", "fix").code == 0
 
 
+@pytest.mark.engine_only("a service has a state directory")
 def test_a_state_directory_that_cannot_be_is_named_whole(desk: Desk, laneyard: Laneyard) -> None:
     for place in ("/proc/laneyard", "/proc/laneyard/state", str(desk.root / "file" / "state")):
         ran = laneyard("--state-dir", place, "create", "fix")
@@ -206,6 +213,7 @@ def test_a_log_that_was_tampered_with_is_found(desk: Desk, laneyard: Laneyard) -
     assert "chain" in {each["check"] for each in ran.json["log"]}
 
 
+@pytest.mark.engine_only("a service does not start with it, nor read it again")
 def test_an_unknown_configuration_key_is_named(desk: Desk, laneyard: Laneyard) -> None:
     for text, key in (
         ("[quarantine]\nretentoin = '1d'\n", "retentoin"),
@@ -295,9 +303,12 @@ def test_a_checkout_that_hangs_half_way_is_undone(desk: Desk, laneyard: Laneyard
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Iterator[Path]:
+def small(desk: Desk, tmp_path: Path) -> Iterator[Path]:
     with volume(tmp_path / "small") as path:
-        yield path
+        try:
+            yield path
+        finally:
+            desk.close()  # a service may have files open there
 
 
 def use(desk: Desk, monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
@@ -305,6 +316,7 @@ def use(desk: Desk, monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
     monkeypatch.setenv("LANEYARD_STATE_DIR", str(state))
 
 
+@pytest.mark.engine_only("what a service writes to cannot be made read-only")
 def test_a_read_only_state_directory_is_told(
     desk: Desk, laneyard: Laneyard, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,6 +333,7 @@ def test_a_read_only_state_directory_is_told(
     assert laneyard("remove", "fix").code == 0
 
 
+@pytest.mark.engine_only("a service has a state directory")
 def test_a_state_directory_that_cannot_be_made_is_told(
     desk: Desk, laneyard: Laneyard, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,12 +385,14 @@ def mode(path: Path, bits: int) -> Iterator[None]:
 def test_a_repository_that_may_not_be_written_is_refused(
     desk: Desk, ordinary: tuple[str, ...], place: str
 ) -> None:
+    desk.under = ordinary
     before = desk.traces()
     with mode(desk.root / place, 0o555):
         unusable(desk.program("--json", "create", "fix", under=ordinary), "read_only", 1)
     assert desk.traces() == before
 
 
+@pytest.mark.engine_only("a service has a state directory")
 @pytest.mark.parametrize("bits", [0o500, 0o000], ids=["may-be-read", "may-not"])
 def test_a_state_directory_that_may_not_be_written_is_told(
     desk: Desk, ordinary: tuple[str, ...], bits: int

@@ -6,7 +6,9 @@ import os
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
+import h11
 import httpx
 import msgspec
 import trio
@@ -20,7 +22,7 @@ from tests.adapters.service.front import LOG
 from tests.sagas.worlds import World
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from adapters.service.service import Service
@@ -109,9 +111,47 @@ async def house(home: Path | World, **limits: Any) -> AsyncIterator[House]:  # n
             os.unlink(path)
 
 
+class Following:
+    """A stream of events as a plain client reads it: httpx leaves generators where it is not read up."""
+
+    def __init__(self, wire: trio.SocketStream) -> None:
+        self._wire, self._parser = wire, h11.Connection(h11.CLIENT)
+        self.status, self.headers, self.text = 0, dict[str, str](), ""
+
+    async def begin(self, target: str, headers: dict[str, str]) -> None:
+        """Sends the request and reads the head of the answer."""
+        fields = [("host", "laneyard"), *headers.items()]
+        asked = h11.Request(method="GET", target=target, headers=fields)
+        await self._wire.send_all(self._parser.send(asked))
+        head = await self._next()
+        assert isinstance(head, h11.Response)
+        self.status = head.status_code
+        self.headers = {name.decode(): value.decode() for name, value in head.headers}
+
+    async def more(self) -> bool:
+        """Reads another piece; returns whether there was any before the end."""
+        event = await self._next()
+        if isinstance(event, h11.Data):
+            self.text += bytes(event.data).decode()
+        return isinstance(event, h11.Data)
+
+    async def until(self, enough: Callable[[str], bool]) -> str:
+        """Reads until there is enough, and returns all of it."""
+        while not enough(self.text):
+            assert await self.more(), f"the stream has ended: {self.text}"
+        return self.text
+
+    async def _next(self) -> object:
+        while (event := self._parser.next_event()) is h11.NEED_DATA:
+            self._parser.receive_data(await self._wire.receive_some())
+        return event
+
+
 @asynccontextmanager
-async def stream(house: House, accept: str = SSE, **query: Any) -> AsyncIterator[httpx.Response]:  # noqa: ANN401
-    """Opens a stream of events."""
+async def stream(house: House, accept: str = SSE, **query: Any) -> AsyncIterator[Following]:  # noqa: ANN401
+    """Opens a stream of events; `last` is the last event's id that was received."""
     headers = {"accept": accept} | ({"last-event-id": str(query.pop("last"))} if "last" in query else {})
-    async with house.client.stream("GET", "/v1/events/stream", params=query, headers=headers) as answer:
-        yield answer
+    async with await trio.open_unix_socket(os.fsdecode(house.socket)) as wire:
+        following = Following(wire)
+        await following.begin(f"/v1/events/stream?{urlencode(query)}", headers)
+        yield following

@@ -57,7 +57,8 @@ async def test_the_document_is_served_as_it_is_committed(tmp_path: Path) -> None
 def test_every_operation_says_what_it_is_for_and_whom_it_refuses() -> None:
     tags = {each["name"] for each in DOCUMENT["tags"]}
     for address, method, operation in operations():
-        assert operation["summary"] and operation["description"], address
+        assert operation["summary"], address
+        assert operation["description"], address
         assert set(operation["tags"]) <= tags
         assert {"400", "401", "403", "500", "503"} <= set(operation["responses"]), address
         if method == "post":

@@ -71,6 +71,8 @@ def test_a_repository_that_hangs_or_is_gone_keeps_nobody_from_being_ready(tmp_pa
         assert lanes["late-a"]["state"] == "active"
         assert lanes["late-b"]["owed"] is not None
         assert house.health()["recovering"] == [lanes["late-b"]["id"]]
+        assert [*house.health()["stopped"]] == [lanes["late-c"]["id"]]
+        assert not (house.home / "c").exists()
         shown = {each["slug"]: each for each in document(house.ask("GET", "/v1/lanes"))}
         assert shown["late-b"]["state"] == "opening"
         assert "unknown" in shown["old-c"]["head_now"]
@@ -79,7 +81,12 @@ def test_a_repository_that_hangs_or_is_gone_keeps_nobody_from_being_ready(tmp_pa
         status, made = again(house, "b")
         assert (status, made["id"]) == (201, lanes["late-b"]["id"])
         eventually(lambda: house.health()["recovering"] == [])
+        os.rename(house.home / "moved", house.home / "c")
+        house.release("c")
+        assert again(house, "c")[1]["id"] == lanes["late-c"]["id"]
+        assert house.health()["stopped"] == {}
         assert running.stop() == 0
+    assert complaints(house, []) == []
 
 
 def test_a_command_on_a_lane_that_is_driven_on_waits_for_that(tmp_path: Path) -> None:
