@@ -77,7 +77,11 @@ class Client:
         except BaseException as error:
             self.failure = error
         finally:
-            self._connection.close()
+            self.close()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._connection.close()
 
     def turn(self) -> None:
         """Does one thing."""

@@ -199,14 +199,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, way: str) -> Iterator[Desk]:
+def desk(tmp_path: Path, way: str, request: pytest.FixtureRequest) -> Iterator[Desk]:
     made = Desk(tmp_path, way=way).begin()
     yield made
     try:
         made.close()
     finally:
-        log = tmp_path / "service.log"
-        print(log.read_text("utf-8", "replace") if log.exists() else "")  # shown where the test has failed
+        if (log := tmp_path / "service.log").exists():  # shown where the test has failed
+            request.node.add_report_section("teardown", "service", log.read_text("utf-8", "replace"))
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ import pytest
 from adapters.api import documents
 from adapters.api.lanes import Observed
 from adapters.cli.parser import build_parser
+from adapters.client.wire import ClientError
 from adapters.config import Configuration, RepositoryConfiguration
 from tests.adapters.cli.conftest import PROGRAM, ROOT, Desk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 CLI = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -134,6 +134,13 @@ def test_the_page_of_errors_is_fresh() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_page_has_every_code_of_a_service_that_gives_no_answer() -> None:
+    page = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
+    section = page.partition("## When a service gives no answer")[2].partition("\n## ")[0]
+    told = {(each.code, str(each.__doc__), each.remedy) for each in ClientError.__subclasses__()}
+    assert set(re.findall(r"^\| `(.*?)` \| (.*?) \| (.*?) \|$", section, re.MULTILINE)) == told
+
+
 CHAPTERS = ("creation", "removal", "restore", "reaping", "snapshots", "demolition")
 SOURCES = (
     *(ROOT / f"domain/{name}.py" for name in CHAPTERS),
@@ -180,10 +187,9 @@ def tour() -> list[tuple[str, str]]:
     return [(step.partition("\n")[0], step.partition("\n")[2]) for step in steps]
 
 
-def played(home: Path) -> list[tuple[str, str]]:
+def played(desk: Desk) -> list[tuple[str, str]]:
     """Runs the tour's commands in one shell, and returns them with what they print."""
-    desk = Desk(home).begin()
-    programs = home / "bin"
+    programs = desk.open().home / "bin"
     programs.mkdir()
     (programs / "laneyard").write_text(f'#!/bin/sh\nexec \'{PROGRAM[0]}\' -I -c "{PROGRAM[3]}" "$@"\n')
     (programs / "laneyard").chmod(0o755)
@@ -211,9 +217,9 @@ def stable(text: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_tour_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
+def test_the_tour_of_the_readme_prints_what_it_says(desk: Desk) -> None:
     assert tour()
-    assert [(each, stable(out)) for each, out in played(tmp_path)] == [
+    assert [(each, stable(out)) for each, out in played(desk)] == [
         (each, stable(out)) for each, out in tour()
     ]
 

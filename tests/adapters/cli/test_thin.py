@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from adapters.cli import main
 from adapters.cli.failures import tell
 from adapters.cli.parser import Misused, build_parser
-from adapters.cli.thin import Wanted, understood
+from adapters.cli.thin import Wanted, complain, understood
 from domain.paths import pack
 from tests.adapters.cli.conftest import PROGRAM, Desk
 from tests.adapters.services import Asked, Reply, serving
@@ -153,6 +154,22 @@ def test_a_problem_is_told_as_every_command_tells_it(
     details = DETAILS if as_json else {}
     tell(Namespace(json=as_json), "not_a_repository", "no repositöry there.", details, "refused")
     assert (ran.code, ran.out, ran.err) == (1, "", capsys.readouterr().err)
+
+
+EVIDENCE = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 53), 1 << 53) | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+)
+
+
+@given(st.dictionaries(st.text(st.characters(codec="utf-8")), EVIDENCE))
+def test_evidence_is_written_as_the_engine_writes_it(details: dict[str, object]) -> None:
+    said = []
+    for write in (complain, tell):
+        with contextlib.redirect_stderr(io.StringIO()) as stream:
+            write(Namespace(json=True), "code", "why", details, "refused")  # type: ignore[operator]
+        said.append(stream.getvalue())
+    assert said[0] == said[1]
 
 
 def test_a_problem_that_knows_only_json_is_told_in_words(laneyard: Callable[..., Ran], socket: Path) -> None:

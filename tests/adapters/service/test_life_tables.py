@@ -1,4 +1,4 @@
-"""The tables in memory are those of the log, and a look at a disk that hangs keeps nobody else from looking."""
+"""The tables in memory are those of the log, and a disk that hangs keeps nobody from looking elsewhere."""
 
 from __future__ import annotations
 
