@@ -155,11 +155,17 @@ def made(code: str, message: str, details: dict[str, object], outcome: Outcome, 
         type=PAGE + code,
         title=code.replace("_", " "),
         status=status,
-        detail=text(message[:1].upper() + message[1:]),
+        detail=text(begun(message, details)),
         code=code,
         outcome=outcome,
         details=evidence,
     )
+
+
+def begun(message: str, details: dict[str, object]) -> str:
+    """Returns a message that begins with a capital, unless what it begins with is a name or a path."""
+    named = any(isinstance(each, str) and each and message.startswith(each) for each in details.values())
+    return message if named else message[:1].upper() + message[1:]
 
 
 def _refused(error: Refusal) -> Problem:

@@ -36,9 +36,8 @@ async def follow_events(
         chunks = streaming.ndjson(subscription, beat)
     else:
         chunks = streaming.text(subscription, service.tail.slugs, beat)
-    typed = f"{media}; charset=utf-8" if media == TEXT else media
     headers = {"Cache-Control": "no-store", "Vary": "Accept", "Laneyard-Outcome": "done"}
-    return Stream(_closing(chunks, subscription), media_type=typed, headers=headers)
+    return Stream(_closing(chunks, subscription), media_type=media, headers=headers)
 
 
 async def _closing(chunks: streaming.Stream, subscription: Subscription) -> AsyncIterator[bytes]:

@@ -110,7 +110,7 @@ class Job(Task[T]):
         if not self.started:
             return Failure(Stopping())
         message = "the service stopped while the command ran; it is gone on with when the service is back"
-        return Failure(NotReached("interrupted", message, {}, "unfinished"))
+        return Failure(NotReached("cut_short", message, {}, "unfinished"))
 
     def finish(self, outcome: Value[T] | Failure) -> None:
         """Hands the outcome to who waits, and lets go of the work and all that it holds."""

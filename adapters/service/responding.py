@@ -53,6 +53,5 @@ def refuse(request: Http, problem: Problem, headers: dict[str, str] | None = Non
 
 
 def sent(body: bytes, media: str, status: int, headers: dict[str, str]) -> Response[bytes]:
-    """Returns a response as it is."""
-    typed = f"{media}; charset=utf-8" if media == TEXT else media
-    return Response(content=body, status_code=status, media_type=typed, headers=headers)
+    """Returns a response as it is; Litestar names the charset of a text."""
+    return Response(content=body, status_code=status, media_type=media, headers=headers)

@@ -109,10 +109,11 @@ def keys(kind: type[msgspec.Struct]) -> Iterator[tuple[str, object]]:
 
 
 def documented(heading: str) -> dict[str, str]:
-    """Returns the keys of a table of the page, with their defaults."""
+    """Returns the keys of a section's first table, with their defaults."""
     page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
     section = page.partition(f"## `{heading}`")[2].partition("\n## ")[0]
-    return dict(re.findall(r"^\| `([a-z_.]+)` \| (.*?) \|", section, re.MULTILINE))
+    table = section.partition("\n| ")[2].partition("\n\n")[0]
+    return dict(re.findall(r"^\| `([a-z_.]+)` \| (.*?) \|", table, re.MULTILINE))
 
 
 def test_the_page_has_every_configuration_key_with_its_default() -> None:

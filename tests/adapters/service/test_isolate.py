@@ -426,7 +426,7 @@ async def test_what_still_runs_after_the_grace_is_cancelled_and_says_that_it_is_
     assert seen == ["cancelled"]
     with pytest.raises(NotReached) as caught:
         job.result()
-    assert (caught.value.code, caught.value.outcome) == ("interrupted", "unfinished")
+    assert (caught.value.code, caught.value.outcome) == ("cut_short", "unfinished")
 
 
 async def test_work_that_is_shielded_while_it_writes_is_let_finish_within_the_bound() -> None:

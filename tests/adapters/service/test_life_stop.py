@@ -95,7 +95,7 @@ def test_what_does_not_end_in_time_is_cut_short_and_gone_on_with(house: House) -
         lane = house.create("one")["id"]
         asking = removing(house, lane)
         assert running.stop() == 0
-        assert document(asking.result())["code"] == "interrupted"
+        assert document(asking.result())["code"] == "cut_short"
         assert asking.result().headers["laneyard-outcome"] == "unfinished"
     house.release("a")
     with house.serving() as running:
