@@ -111,7 +111,13 @@ def _tidied(node: Any) -> Any:  # noqa: ANN401 (any piece of a document)
         choice = node.get("oneOf")
         if isinstance(choice, list) and len(choice) == 1:
             node = {key: value for key, value in node.items() if key != "oneOf"} | choice[0]
-        return {key: _tidied(value) for key, value in node.items() if not (key == "deprecated" and not value)}
+        # What the framework calls a choice of exactly one may be more than one: a short document is also the
+        # beginning of a longer one.
+        return {
+            "anyOf" if key == "oneOf" else key: _tidied(value)
+            for key, value in node.items()
+            if not (key == "deprecated" and not value)
+        }
     if isinstance(node, list | tuple):
         return [_tidied(each) for each in node]
     return int(node) if isinstance(node, float) and node.is_integer() else node

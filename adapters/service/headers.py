@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # `.` is taken away by whoever normalises the address (RFC 3986, section 6.2.2.3).
 KEY_PATTERN = r"^[A-Za-z0-9][!#-.0-\[\]-~]{0,254}$"
 KEY = re.compile(KEY_PATTERN)
-MATCH_PATTERN = r'^(\*|"\d{1,18}")$'
+MATCH_PATTERN = r'^(\*|"[0-9]{1,18}")$'
 TAG = re.compile(r'"(\d{1,18})"', re.ASCII)
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
+    from tests.adapters.cli.running import Running
+
     Laneyard = Callable[..., Ran]
 
 pytestmark = pytest.mark.slow
@@ -103,12 +105,21 @@ class Slow:
 
     def __init__(self, desk: Desk) -> None:
         self.begun, self._go = desk.home / "begun", desk.home / "go"
-        waiting = f"touch {self.begun}; until test -e {self._go}; do sleep 0.02; done; cat"
-        desk.git("config", "filter.slow.smudge", waiting)
+        tell = f"echo $$ >{self.begun}.new; mv {self.begun}.new {self.begun}"
+        wait = f"until test -e {self._go}; do sleep 0.02; done"
+        desk.git("config", "filter.slow.smudge", f"{tell}; {wait}; cat")
         (desk.root / ".git/info/attributes").write_text("file filter=slow\n")
 
     def go_on(self) -> None:
         self._go.touch()
+
+    def crash(self, service: Running) -> None:
+        """Kills a service with the git that it has started, as a power cut would end both."""
+        group = os.getpgid(int(self.begun.read_text()))
+        assert group not in (os.getpgid(0), os.getpgid(service.pid))
+        service.kill()
+        os.killpg(group, signal.SIGKILL)
+        self.go_on()
 
     def await_begin(self, creating: subprocess.Popen[str]) -> None:
         while not self.begun.exists():
@@ -139,17 +150,20 @@ def test_an_interrupt_ends_the_waiting_and_the_service_goes_on(desk: Desk, slow:
 
 
 @served
-def test_a_command_outlives_the_service_that_dies_under_it(desk: Desk, slow: Slow) -> None:
+def test_a_command_whose_service_dies_is_answered_by_the_next_service_and_done_once(
+    desk: Desk, slow: Slow
+) -> None:
     with desk.start("--json", "create", "fix") as creating:
         slow.await_begin(creating)
-        desk.service.kill()
-        slow.go_on()
+        slow.crash(desk.service)
         desk.restart()
         out, err = creating.communicate(timeout=60)
-    assert (creating.returncode, err) == (0, "")
-    assert json.loads(out)["slug"] == "fix"
+    # What git had left half done cannot be trusted: the next service has undone it.
+    assert (creating.returncode, out, json.loads(err)["code"]) == (1, "", "wrong_checkout")
     planned = [each for each in desk.program("--json", "log").lines if each["type"] == "creation.planned@1"]
     assert len(planned) == 1
+    assert not desk.tree("fix").exists()
+    assert desk.program("verify").code == 0
 
 
 @served
@@ -162,7 +176,7 @@ def test_a_command_whose_service_does_not_come_back_is_not_done_again(
     def kill() -> None:
         while not slow.begun.exists():
             assert service.process.poll() is None
-        service.kill()
+        slow.crash(service)
 
     killing = threading.Thread(target=kill)
     killing.start()
@@ -170,9 +184,9 @@ def test_a_command_whose_service_does_not_come_back_is_not_done_again(
     killing.join(30)
     assert (ran.code, ran.out, ran.error["code"]) == (4, "", "service_lost")
     assert "laneyard log" in ran.error["message"]
-    slow.go_on()
     desk.leave()
-    assert [each["state"] for each in laneyard("--json", "list").json] == ["active", "active"]
+    assert [each["slug"] for each in laneyard("--json", "list").json] == ["primary"]  # and undoes the rest
+    assert not desk.tree("fix").exists()
     assert laneyard("verify").code == 0
 
 
