@@ -44,10 +44,10 @@ def tell_problem(arguments: Namespace, told: Problem) -> int:
 def tell(arguments: Namespace, code: str, message: str, details: dict[str, Any], outcome: Outcome) -> int:
     """Prints an error and returns the exit code."""
     from adapters.api.answers import encoded
-    from adapters.api.problems import CODES, encodable, text
+    from adapters.api.problems import CODES, begun, encodable, text
 
     hush()
-    message = text(message[:1].upper() + message[1:])
+    message = text(begun(message, details))
     if arguments.json:
         shown = {"code": code, "message": message, "details": encodable(details)}
         write_error(encoded(shown).decode() + "\n")

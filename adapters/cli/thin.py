@@ -137,12 +137,12 @@ def _problem(wanted: Wanted | Namespace, kind: str, text: str, code: int) -> int
 
 def unanswered(wanted: Wanted | Namespace, error: ClientError) -> int:
     """Tells why there is no answer, and returns the exit code."""
-    return complain(wanted, error.code, f"{error}. {error.remedy}", {}, UNUSABLE)
+    message = f"{error}. {error.remedy}"
+    return complain(wanted, error.code, message[:1].upper() + message[1:], {}, UNUSABLE)
 
 
 def complain(wanted: Wanted | Namespace, code: str, message: str, details: object, exit_code: int) -> int:
     """Prints an error as every command does, and returns the exit code."""
-    message = message[:1].upper() + message[1:]
     if not wanted.json:
         _write_error(f"laneyard: {message} [{code}]\n")
         return exit_code

@@ -56,7 +56,7 @@ class PlainLine(logging.Formatter):
 
 
 class Lines(logging.Handler):
-    """Writes each record as a whole line, in a thread of its own; what cannot be written is counted in `lost`.
+    """Writes each record as a whole line, in a thread of its own; counts what cannot be written in `lost`.
 
     Whoever reads our log may stop reading: that must never hold up who writes to it.
     """

@@ -62,7 +62,7 @@ def age(request: Http, observe: Literal["recent", "now", "none"]) -> float | Non
 async def list_lanes(request: Http, which: Which, *, at: int | None, age: float | None) -> Response[bytes]:
     """Answers with the lanes, now or as of a position, and with what was seen of them `age` seconds ago."""
     service = service_of(request)
-    key = await service.scope(which.repository, which.near)
+    key = await service.scope(which.repository, which.near, age or 0.0)
     if at is not None:
         rows = which.of(await service.reading(lambda reader: lanes.lanes_at(reader, at)))
         return respond(request, lanes.list_lanes(rows, None, key, which.all))

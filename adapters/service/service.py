@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import trio
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from adapters.yard.yard import Yard
 
 T = TypeVar("T")
-OBSERVED = 8  # repositories that one list looks at together
+SCOPES = 1000  # places that lists have been asked about, and that are remembered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +81,7 @@ class Service:
         self.observer = Observer(self)
         self.kept = Kept()
         self._lookers = Lookers()
+        self._scopes: dict[tuple[str | None, str | None], tuple[float, str | None]] = {}
         self._stations: set[Station] = set()
         self._gate = Lock()  # over the stations, which come and go in threads of their own
 
@@ -93,12 +96,23 @@ class Service:
         """Returns the isolate of a repository, given its key."""
         return self.isolates.get(repository)
 
-    async def scope(self, repository: str | None, near: str | None) -> str | None:
+    async def scope(self, repository: str | None, near: str | None, age: float = 0.0) -> str | None:
         """Returns the key of the repository that is meant, or None if that could be any.
 
-        Raises NotARepository where `repository` names none, InvalidRequest where `near` is not absolute, and
-        RepositorySilent where the path does not answer.
+        What was found at most `age` seconds ago is not looked for again. Raises NotARepository where
+        `repository` names none, InvalidRequest where `near` is not absolute, and RepositorySilent where the
+        path does not answer.
         """
+        asked = (repository, near)
+        at, key = self._scopes.get(asked, (-math.inf, None))
+        if monotonic() - at > age:
+            at, key = monotonic(), await self._scope(repository, near)
+            if len(self._scopes) >= SCOPES:
+                self._scopes.clear()
+            self._scopes[asked] = (at, key)
+        return key
+
+    async def _scope(self, repository: str | None, near: str | None) -> str | None:
         if repository is not None:
             return await self.repository_at(repository)
         if near is None:

@@ -140,7 +140,7 @@ def problem(asked: Asked) -> Reply:
         return Reply(404, "No repositöry there. [not_a_repository]\n".encode(), headers)
     document = {
         **{"type": "about:blank", "title": "x", "status": 404, "outcome": "refused"},
-        **{"code": "not_a_repository", "detail": "no repositöry there.", "details": DETAILS},
+        **{"code": "not_a_repository", "detail": "No repositöry there.", "details": DETAILS},
     }
     return Reply(404, json.dumps(document).encode(), {**headers, "Content-Type": "application/problem+json"})
 
@@ -152,7 +152,7 @@ def test_a_problem_is_told_as_every_command_tells_it(
     with serving(socket, problem):
         ran = laneyard("list", *(["--json"] if as_json else []))
     details = DETAILS if as_json else {}
-    tell(Namespace(json=as_json), "not_a_repository", "no repositöry there.", details, "refused")
+    tell(Namespace(json=as_json), "not_a_repository", "No repositöry there.", details, "refused")
     assert (ran.code, ran.out, ran.err) == (1, "", capsys.readouterr().err)
 
 
@@ -166,7 +166,7 @@ EVIDENCE = st.recursive(
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), EVIDENCE))
 def test_evidence_is_written_as_the_engine_writes_it(details: dict[str, object]) -> None:
-    told = Namespace(json=True), "code", "why", details
+    told = Namespace(json=True), "code", "Why", details
     with contextlib.redirect_stderr(io.StringIO()) as ours:
         complain(*told, 1)
     with contextlib.redirect_stderr(io.StringIO()) as engines:
@@ -175,7 +175,7 @@ def test_evidence_is_written_as_the_engine_writes_it(details: dict[str, object])
 
 
 def test_a_problem_that_knows_only_json_is_told_in_words(laneyard: Callable[..., Ran], socket: Path) -> None:
-    body = json.dumps({"code": "busy", "detail": "too many.", "details": {}, "outcome": "unavailable"})
+    body = json.dumps({"code": "busy", "detail": "Too many.", "details": {}, "outcome": "unavailable"})
     headers = {"Content-Type": "application/problem+json", "Laneyard-Outcome": "unavailable"}
     with serving(socket, always(Reply(503, body.encode(), headers))):
         ran = laneyard("list")
