@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 COMMITTED = ROOT / "docs/openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(COMMITTED.read_bytes())
-SECONDS = int(os.environ.get("LANEYARD_FUZZ_SECONDS", "60"))
+SECONDS = os.environ.get("LANEYARD_FUZZ_SECONDS", "60")
+SEED = os.environ.get("LANEYARD_FUZZ_SEED", "1")
 EXPECTED = """
 generation.codec = "utf-8"
 [checks]
@@ -135,7 +136,7 @@ def test_whatever_the_document_allows_or_forbids_is_answered_as_it_says(tmp_path
         ran = subprocess.run(
             [
                 *(sys.executable, "-m", "schemathesis.cli", "--config-file", tmp_path / "schemathesis.toml"),
-                *("run", document, "--url", service.url, "--max-time", str(SECONDS), "--no-color"),
+                *("run", document, "--url", service.url, "--max-time", SECONDS, "--seed", SEED, "--no-color"),
                 *("--header", f"Authorization:Bearer {service.token}", "--request-timeout", "15"),
                 *("--generation-database", "none", "--checks", "all", "--workers", "2"),
                 *("--phases", "examples,coverage,fuzzing", "--continue-on-failure"),
