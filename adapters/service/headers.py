@@ -13,9 +13,9 @@ from adapters.service.misuse import InvalidRequest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# A key is a part of an address, `/v1/commands/KEY`: a `/` there cannot be told from the one before it, and
-# `.` is taken away by whoever normalises the address (RFC 3986, section 6.2.2.3).
-KEY_PATTERN = r"^[A-Za-z0-9][!#-.0-\[\]-~]{0,254}$"
+# A key is a segment of an address, `/v1/commands/KEY`, as it is: nothing in it needs to be escaped (pchar in
+# RFC 3986, 3.3). `.` and `..` would be taken away by whoever normalises the address (6.2.2.3).
+KEY_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._~!$&'()*+,;=:@-]{0,254}$"
 KEY = re.compile(KEY_PATTERN)
 MATCH_PATTERN = r'^(\*|"[0-9]{1,18}")$'
 TAG = re.compile(r'"(\d{1,18})"', re.ASCII)
@@ -35,7 +35,7 @@ def command_id(value: str | None) -> str | None:
     found = value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
     if not KEY.fullmatch(found):
         raise InvalidRequest(
-            'Idempotency-Key must be a letter or digit, then up to 254 visible ASCII ones but / " and \\'
+            "Idempotency-Key must be a letter or digit, then at most 254 letters, digits or ._~!$&'()*+,;=:@-"
         )
     return found
 
