@@ -217,6 +217,14 @@ class Diff(Document, frozen=True, kw_only=True, rename={"before": "from", "after
     lanes: tuple[ChangedFields, ...]
 
 
+class Registered(Document, frozen=True, kw_only=True):
+    """A repository that came under our care; both paths are packed."""
+
+    common: str
+    root: str
+    object_format: str
+
+
 class RepositoryDocument(Document, frozen=True, kw_only=True):
     """A repository under our care: its key, its main checkout, and how many lanes it has."""
 

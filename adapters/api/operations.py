@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from adapters.api import bodies, showing
 from adapters.api.answers import Answer
 from adapters.api.concluding import changed, reaped
-from adapters.api.keeping import repositories
+from adapters.api.documents import Rebuilt, Registered
 from adapters.api.words import count
 from adapters.yard import create as creating
 from adapters.yard import ending, putting_away
 from adapters.yard.yard import known_repository
 from domain.errors import NoSuchLane
-from domain.paths import display, unpack
+from domain.paths import display, pack, unpack
 from domain.states import Active, NeedsReview, Quarantined
 
 if TYPE_CHECKING:
-    from adapters.api.documents import RepositoryDocument
+    from collections.abc import Awaitable, Callable
+
     from adapters.engine import Request
     from adapters.repositories import Repository
     from adapters.store.reader import Record
     from adapters.yard.yard import Done, Yard
+
+
+REBUILDING = "rebuild"  # the stream under which its requests are remembered; it has no events
 
 
 async def create(yard: Yard, body: bodies.CreateBody, request: Request) -> Answer:
@@ -104,10 +108,17 @@ async def discard(yard: Yard, lane: str, body: bodies.ReviewBody, request: Reque
 async def register(yard: Yard, body: bodies.RepositoryBody, request: Request) -> Answer:
     """Takes a repository and its main checkout under our care."""
     repository = await yard.repository(unpack(body.path))
-    await yard.register(repository, request)
-    known = cast("list[RepositoryDocument]", repositories(yard.reader).document)
-    document = next(each for each in known if each.common == repository.key)
+    await yard.once(request, repository.stream, lambda: yard.register(repository, request))
+    document = Registered(
+        common=repository.key, root=pack(repository.root), object_format=repository.object_format
+    )
     return Answer(document=document, text=f"{display(document.root)} is under our care")
+
+
+async def rebuild(yard: Yard, tables: Callable[[], Awaitable[None]], request: Request) -> Answer:
+    """Makes every table anew from the log."""
+    await yard.once(request, REBUILDING, tables)
+    return Answer(document=Rebuilt(), text="every table is made anew from the log")
 
 
 def review(yard: Yard, lane: str) -> Answer:

@@ -107,7 +107,7 @@ def problems_of(operation: str, method: str) -> tuple[str, ...]:
     """Returns the statuses of the problems that an operation may answer."""
     if method == "post" or operation == "answerCommand":
         return COMMAND
-    return ANY if operation in ("metrics", "showHealth", "rebuild") else QUESTION
+    return ANY if operation in ("metrics", "showHealth") else QUESTION
 
 
 def problem_responses() -> dict[str, Any]:

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 import trio
 
 from adapters.api import operations
-from adapters.api.answers import Answer
-from adapters.api.documents import Rebuilt
 from adapters.service.commanding import Wanted, run, service_of
-from adapters.service.responding import respond
+from adapters.service.sweeping import EVERYWHERE
 from adapters.store import views
 
 if TYPE_CHECKING:
     from litestar import Response
 
     from adapters.api import bodies
+    from adapters.api.answers import Answer
     from adapters.engine import Request as Asked
     from adapters.service.responding import Http
     from adapters.service.service import Station
@@ -42,9 +41,14 @@ async def register(request: Http, body: bodies.RepositoryBody) -> Response[bytes
     return await run(request, Wanted(body=body, repository=repository, lane=None, work=work))
 
 
-async def rebuild(request: Http) -> Response[bytes]:
-    """Makes every table anew from the log; doing it twice is doing it once."""
-    service = service_of(request)
-    done = service.journal.maintain(views.rebuild)
-    await trio.to_thread.run_sync(done.result)
-    return respond(request, Answer(document=Rebuilt(), text="every table is made anew from the log"))
+async def rebuild(request: Http, body: bodies.RebuildBody) -> Response[bytes]:
+    """Makes every table anew from the log."""
+    journal = service_of(request).journal
+
+    async def tables() -> None:
+        await trio.to_thread.run_sync(journal.maintain(views.rebuild).result)
+
+    async def work(station: Station, asked: Asked) -> Answer:
+        return await operations.rebuild(station.yard, tables, asked)
+
+    return await run(request, Wanted(body=body, repository=EVERYWHERE, lane=None, work=work))

@@ -172,7 +172,7 @@ async def create(
 @post("/v1/repositories", operation_id="register", status_code=200, responses=CHANGE)
 async def register(
     request: Http, data: JSONBody[bodies.RepositoryBody], key: Key = None, prefer: Prefer = None
-) -> Response[documents.RepositoryDocument]:
+) -> Response[documents.Registered]:
     """Takes a repository under our care, and its main checkout as its primary lane."""
     return await typed(making.register(request, data))
 
@@ -185,12 +185,12 @@ async def sweep(
     return await typed(sweeping.sweep(request, data or bodies.SweepBody()))
 
 
-@post("/v1/rebuild", operation_id="rebuild", status_code=200)
+@post("/v1/rebuild", operation_id="rebuild", status_code=200, responses=CHANGE)
 async def rebuild(
-    request: Http, data: JSONBody[bodies.RebuildBody | None] = None, key: Key = None
+    request: Http, data: JSONBody[bodies.RebuildBody | None] = None, key: Key = None, prefer: Prefer = None
 ) -> Response[documents.Rebuilt]:
     """Makes every table anew from the log."""
-    return await typed(making.rebuild(request))
+    return await typed(making.rebuild(request, data or bodies.RebuildBody()))
 
 
 def on_lane(verb: str, body: type[bodies.Body], what: str) -> HTTPRouteHandler:

@@ -26,6 +26,8 @@ from domain.lane import pending
 from domain.paths import pack, unpack
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from adapters.config import Settings
     from adapters.engine import Engine, Request
     from adapters.git.door import Git
@@ -71,6 +73,15 @@ class Yard:
         if digest != request.digest:
             raise CommandReused(request.id)
         return stream
+
+    async def once(self, request: Request, stream: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Does what is no lane's and can be done twice without harm, unless the request has come before.
+
+        The request is remembered in a stream once it is done. Raises CommandReused.
+        """
+        if self.asked(request) is None:
+            await work()
+            await self.engine.note(stream, (), msgspec.structs.replace(request, expected=None))
 
     def resumed(self, request: Request, lane_id: str) -> Request:
         """Returns the request with what it expects moved on past what it has done to the lane itself.

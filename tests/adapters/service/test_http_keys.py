@@ -237,3 +237,22 @@ async def test_a_client_that_goes_away_cancels_nothing(tmp_path: Path) -> None:
         assert await served.service.commands.drain(10)
         lanes = (await served.get("/v1/lanes", slug="work")).json()
     assert [each["state"] for each in lanes] == ["active"]
+
+
+@pytest.mark.parametrize(
+    ("address", "other"),
+    [("/v1/repositories", "/v1/rebuild"), ("/v1/rebuild", "/v1/sweeps"), ("/v1/sweeps", "/v1/rebuild")],
+)
+async def test_what_is_no_lanes_is_remembered_by_its_key_too(
+    tmp_path: Path, address: str, other: str
+) -> None:
+    world = World(tmp_path)
+    answers = []
+    for _ in range(2):
+        async with house(world) as served:
+            body = {"path": served.root} if address == "/v1/repositories" else {}
+            answers += [await served.post(address, body, idempotency_key="one") for _ in range(2)]
+            assert code(await served.post(other, {}, idempotency_key="one")) == (422, "command_reused")
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.content for answer in answers}) == 1
+    assert await world.complaints() == []
