@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import resource
+import sys
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("laneyard.service")
 DONE, HANGING = 0, 3  # exit codes: stopped in good order; begun, but not finished
 DESCRIPTORS = 65_536  # open files: a connection takes one, a repository with work about seven
+# Seconds for which a thread keeps the interpreter. At every look at a file an isolate gives it up, and would
+# wait five milliseconds, by default, for whoever encodes an answer.
+SWITCH = 0.0005
 LAST = 5.0  # seconds at the end: for what is cut short to write down where it was, and for the last answers
 
 
@@ -59,6 +63,7 @@ def _allow_descriptors() -> None:
 
 async def _serve(settings: Settings, tcp: str | None) -> int:
     _allow_descriptors()
+    sys.setswitchinterval(SWITCH)
     notifier = systemd.Notifier(settings.environment, LOG)
     with ExitStack() as held:
         service = held.enter_context(open_service(_patient(settings)))

@@ -11,6 +11,7 @@ from eventsourcing.persistence import PersistenceError
 
 from adapters.service import sweeping, systemd
 from adapters.service.refusals import Unavailable
+from adapters.store.errors import StoreError
 
 if TYPE_CHECKING:
     from adapters.api.answers import Answer
@@ -20,15 +21,20 @@ if TYPE_CHECKING:
     from adapters.service.systemd import Notifier
 
 LOG = logging.getLogger("laneyard.service")
+BEAT = 5.0  # seconds between two looks at the writer, where nobody has named another time
 TURN = 30.0  # seconds between two looks at what is idle, or was left behind
 
 
 async def heartbeat(service: Service, notifier: Notifier) -> None:
-    """Tells the service manager that this loop turns and the writer lives, as often as it wants to know."""
-    seconds = systemd.watchdog_seconds(service.settings.environment, os.getpid())
-    while seconds is not None:
-        if service.journal.alive:
-            notifier.watchdog()
+    """Tells the service manager that this loop turns and the writer lives, as often as it wants to know.
+
+    Raises StoreError once nobody writes the log any more: everyone who waits for it would wait for ever.
+    """
+    seconds = systemd.watchdog_seconds(service.settings.environment, os.getpid()) or BEAT
+    while True:
+        if not service.journal.alive:
+            raise StoreError("the thread that writes the log has ended")
+        notifier.watchdog()
         await trio.sleep(seconds)
 
 
