@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 import trio
-import trio.testing
 
 from adapters.config import load
 from adapters.service import tending
@@ -62,13 +61,13 @@ async def test_the_service_ends_and_feeds_no_watchdog_when_the_writer_has_died(h
         manager.setblocking(False)
         fed = trio.socket.from_stdlib_socket(manager)
         environment = {**house.environment, "NOTIFY_SOCKET": place, "WATCHDOG_USEC": "20000"}
-        with trio.fail_after(20), open_service(load(str(house.state), environment)) as service:
-            with trio.testing.RaisesGroup(trio.testing.Matcher(StoreError, match="writes the log has ended")):
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(tending.heartbeat, service, Notifier(environment, tending.LOG))
-                    for _ in range(3):
-                        assert await fed.recv(100) == b"WATCHDOG=1"
-                    service.journal.close()  # its thread has ended, as by a bug
+        ended = pytest.RaisesGroup(pytest.RaisesExc(StoreError, match="writes the log has ended"))
+        with trio.fail_after(20), open_service(load(str(house.state), environment)) as service, ended:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(tending.heartbeat, service, Notifier(environment, tending.LOG))
+                for _ in range(3):
+                    assert await fed.recv(100) == b"WATCHDOG=1"
+                service.journal.close()  # its thread has ended, as by a bug
 
 
 @pytest.mark.slow
