@@ -5,6 +5,7 @@ It is the only loop there is. Recovery is the same loop: `recover` drives every 
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -79,6 +80,18 @@ class Engine:
         self._journal = journal
         self._performer = performer
         self._notice = notice
+        self._turns: dict[str, trio.Lock] = {}
+
+    @asynccontextmanager
+    async def alone(self, stream: str) -> AsyncIterator[None]:
+        """Lets nobody else decide for a lane or drive it until the block ends; who waits comes in order."""
+        turn = self._turns.setdefault(stream, trio.Lock())
+        try:
+            async with turn:
+                yield
+        finally:
+            if not turn.statistics().tasks_waiting and not turn.locked():
+                self._turns.pop(stream, None)
 
     async def handle(self, lane_id: str, command: commands.AnyCommand, request: Request) -> Committed:
         """Decides, writes down, then does; returns what the decision led to with the lane as it is now.
@@ -87,6 +100,10 @@ class Engine:
         Raises a Refusal, after which nothing has changed, or StoreError.
         """
         stream = stream_of(lane_id)
+        async with self.alone(stream):
+            return await self._handle(stream, command, request)
+
+    async def _handle(self, stream: str, command: commands.AnyCommand, request: Request) -> Committed:
         entry = Entry(
             stream=stream,
             decide=lambda lane: lanes.decide(lane, command),
@@ -125,7 +142,7 @@ class Engine:
         return await self._append(entry, "note")
 
     async def drive(self, stream: str, lane: Lane, request: Request) -> Lane:
-        """Runs a lane until it owes the world nothing. Calling it again is harmless."""
+        """Runs a lane until it owes the world nothing, for whoever is alone with it. Again is harmless."""
         async for step in self._steps(stream, lane, request):
             lane = step.lane
         return lane
@@ -160,8 +177,9 @@ class Engine:
         async def one(stream: str) -> None:
             async with limit:
                 try:
-                    lane, cause = read(stream)
-                    await self.drive(stream, lane, request.because(cause))
+                    async with self.alone(stream):
+                        lane, cause = read(stream)
+                        await self.drive(stream, lane, request.because(cause))
                 except Exception as error:
                     stopped[lane_of(stream) or stream] = error
 

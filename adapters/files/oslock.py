@@ -42,6 +42,12 @@ class OsLock:
         self._descriptor = descriptor
         return self
 
+    @property
+    def descriptor(self) -> int:
+        """Returns the open file that holds the lock: whoever inherits it holds the lock as well."""
+        assert self._descriptor is not None
+        return self._descriptor
+
     def release(self) -> None:
         """Gives the lock up; does nothing where it is not held."""
         descriptor, self._descriptor = self._descriptor, None

@@ -193,6 +193,11 @@ class Child:
     def _collect(self) -> None:
         # Popen.wait() answers 0 when the status was lost, which would turn a failure into a success.
         try:
+            found = os.waitid(os.P_PIDFD, self._end, os.WEXITED | os.WNOWAIT)
+            if found is not None and found.si_code != os.CLD_EXITED:
+                # Somebody has killed it, and what it had started goes on writing. As long as it is not
+                # collected, its group's number is nobody else's.
+                self._signal(signal.SIGKILL)
             ended = os.waitid(os.P_PIDFD, self._end, os.WEXITED)
         except ChildProcessError:
             self._process.returncode = self.code = LOST

@@ -11,7 +11,8 @@ import os
 import re
 import signal
 import subprocess
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
 from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -23,7 +24,7 @@ from adapters.git.conversation import Conversation
 from adapters.git.errors import GitFailed, GitMissing, GitNotStarted, GitOutputUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Container, Mapping
+    from collections.abc import AsyncIterator, Container, Iterator, Mapping
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -146,6 +147,7 @@ class Git:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
+                pass_fds=_HELD.get() if write else (),
             )
         except OSError as error:
             kind = GitMissing if error.filename == self._program else GitNotStarted
@@ -158,6 +160,18 @@ class Git:
         except BaseException:
             abandon(process)
             raise
+
+    @contextmanager
+    def holding(self, descriptor: int) -> Iterator[None]:
+        """Lets what writes until the end of the block, in this task, keep a lock's descriptor open as well.
+
+        A git that outlives us goes on writing: whoever comes after us must not get the lock before it ends.
+        """
+        token = _HELD.set((*_HELD.get(), descriptor))
+        try:
+            yield
+        finally:
+            _HELD.reset(token)
 
     def _seconds(self, timeout: float | None, write: bool) -> float:
         return self._timeouts[write] if timeout is None else timeout
@@ -195,6 +209,7 @@ def abandon_all() -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+_HELD: ContextVar[tuple[int, ...]] = ContextVar("held", default=())  # locks of this task
 _GATE = Lock()  # over what was started: each repository of a service has a thread of its own
 _STARTED: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 

@@ -50,7 +50,8 @@ class World:
         async with self._turns.setdefault(repository, trio.Lock()):
             await trio.to_thread.run_sync(_take, ours, lock)
             try:
-                yield common
+                with self.git.holding(lock.descriptor):
+                    yield common
             finally:
                 lock.release()
 

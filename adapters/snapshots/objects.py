@@ -65,7 +65,9 @@ async def write(
 
     Raises GitFailed, Moving where a file is not as long as it was, or OSError.
     """
-    arguments = (b"fast-import", b"--quiet", b"--force", b"--done")
+    # Kept as a pack: a `git gc` or `git prune` that has read the refs before ours is there deletes loose
+    # objects that it does not know, and no pack that is younger than it.
+    arguments = (b"-c", b"fastimport.unpackLimit=1", b"fast-import", b"--quiet", b"--force", b"--done")
     async with git.converse(*arguments, repository=Location(common), write=True) as conversation:
         try:
             await conversation.send(b"feature done\n" + _commit(ref, 1, b"the index", head, ()) + staged)

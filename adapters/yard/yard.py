@@ -97,10 +97,12 @@ class Yard:
 
     async def drive_on(self, lane_id: str, request: Request) -> Lane:
         """Finishes what was interrupted in a lane, if anything was, under the cause it was begun with."""
-        lane, _, cause = self.reader.story(lane_id)
-        if pending(lane) is None:
-            return lane
-        return await self.engine.drive(stream_of(lane_id), lane, request.because(cause))
+        stream = stream_of(lane_id)
+        async with self.engine.alone(stream):  # somebody may be at it: what he leaves is looked at then
+            lane, _, cause = self.reader.story(lane_id)
+            if pending(lane) is None:
+                return lane
+            return await self.engine.drive(stream, lane, request.because(cause))
 
     async def repository(self, path: bytes) -> Repository:
         """Returns the repository around a path. Raises NotARepository."""

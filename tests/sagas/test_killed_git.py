@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 
 import pytest
@@ -77,3 +78,32 @@ def test_a_creation_that_was_killed_with_its_git_is_finished_or_undone(world: Wo
         assert (
             world.git(os.path.join(world.root, b".laneyard/worktrees/work"), "status", "--porcelain") == b""
         )
+
+
+ORPHAN = """case " $* " in *" worktree add "*)
+    git "$@" || exit
+    kill -9 $PPID
+    while ! [ -e "$WORLD/awaited" ]; do sleep 0.01; done
+    sleep 0.2
+    echo late >>"$WORLD/root/.laneyard/worktrees/work/file"
+    git -C "$WORLD/root/.laneyard/worktrees/work" checkout -q -- file
+    exit;; esac"""
+
+
+def test_a_git_that_outlives_us_is_waited_for(world: World) -> None:
+    """Its lock goes on with it: the recovery neither undoes nor finishes what is still being written."""
+    world.fake(ORPHAN)
+    assert in_a_process(lambda: trio.run(create, world)) == -9
+    world.program = "git"
+    lock = os.path.join(world.common, b"laneyard/lock")
+    with open(lock, "rb") as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    (world.home / "awaited").touch()
+
+    async def recover() -> str:
+        async with world.open() as opened:
+            return opened.state()
+
+    assert trio.run(recover) == "active"
+    assert trio.run(world.complaints) == []
+    assert world.git(os.path.join(world.root, b".laneyard/worktrees/work"), "status", "--porcelain") == b""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
+from adapters.wiring import new_request
 from adapters.yard import ending, putting_away
 from domain.errors import CommandReused
 from domain.states import name
@@ -125,4 +126,21 @@ async def test_many_first_requests_at_once_take_the_repository_once(tmp_path: Pa
     told = world.tags()
     assert told.count("repository.registered@1") == told.count("lane.adopted@1") == 1
     assert told.count("lane.created@1") == 8
+    assert await world.complaints() == []
+
+
+async def test_a_lane_that_is_being_made_is_made_by_one(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    planned = trio.Event()
+
+    def notice(moment: str, step: str) -> None:
+        if (moment, step) == ("before-effect", "Checkout"):
+            planned.set()
+
+    async with world.open(notice) as opened, trio.open_nursery() as nursery:
+        nursery.start_soon(opened.create)
+        await planned.wait()
+        for _ in range(5):  # what another command does first on a lane that it finds unfinished
+            nursery.start_soon(opened.yard.drive_on, str(opened.row()["id"]), new_request(world.settings))
+    assert world.tags().count("creation.checked-out@1") == world.tags().count("lane.created@1") == 1
     assert await world.complaints() == []

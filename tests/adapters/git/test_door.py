@@ -263,3 +263,27 @@ async def test_many_commands_run_at_once(workshop: Workshop, door: Git) -> None:
     assert len(answers) == 16
     assert len(set(answers)) == 1
     assert door.started == 16
+
+
+async def test_a_git_that_is_killed_takes_what_it_has_started_along(workshop: Workshop) -> None:
+    started = "sh -c 'echo $$ >$0.new; mv $0.new $0; exec sleep 60' $HERE/pid &"
+    door = workshop.fake(f"{started} while ! [ -e $HERE/pid ]; do :; done; kill -9 $$")
+    with pytest.raises(GitFailed):
+        await door.run(b"x", repository=workshop.location)
+    await gone(workshop.home / "pid")
+
+
+async def test_what_writes_holds_the_lock_that_we_hold(workshop: Workshop) -> None:
+    door = workshop.fake("ls -l /proc/$$/fd")
+
+    async def holds(*, write: bool) -> bool:
+        return b"/lock" in (await door.run(b"x", repository=workshop.location, write=write)).out
+
+    lock = os.open(workshop.home / "lock", os.O_RDWR | os.O_CREAT)
+    try:
+        with door.holding(lock):
+            assert await holds(write=True)
+            assert not await holds(write=False)
+        assert not await holds(write=True)
+    finally:
+        os.close(lock)

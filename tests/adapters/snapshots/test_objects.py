@@ -212,3 +212,12 @@ async def test_a_file_that_is_something_else_by_now_is_moving(lane: Lane, kind: 
             b"",
             (),
         )
+
+
+async def test_a_snapshot_lies_in_a_pack_which_no_prune_that_began_before_it_deletes(lane: Lane) -> None:
+    lane.write(b"new", b"work that is nowhere else\n")
+    commit = (await lane.capture()).commit
+    loose = os.path.join(lane.world.common, b"objects")
+    assert not os.path.exists(os.path.join(loose, commit[:2].encode(), commit[2:].encode()))
+    packed = lane.world.git(lane.world.root, "cat-file", "--batch-check", stdin=commit.encode() + b"\n")
+    assert packed.split()[1] == b"commit"
