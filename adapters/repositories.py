@@ -48,7 +48,9 @@ class Repository(msgspec.Struct, frozen=True):
 
 
 def find(path: bytes) -> Found:
-    """Returns the repository around a path, without a process. Raises NotARepository."""
+    """Returns the repository around a directory, without a process. Raises NotARepository."""
+    if not os.path.isdir(path):  # a mistyped name must not mean the repository around where it would be
+        raise NotARepository(f"{os.fsdecode(path)} (no such directory)")
     try:
         found = find_repository(path)
     except (RegistrationUnreadable, OSError) as error:

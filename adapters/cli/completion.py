@@ -22,6 +22,10 @@ OF_THE_PAST = ("restore", "show", "log")  # commands that also take lanes which 
 # Both scripts pass on which repository and which state directory the line is about. They read the answer as
 # data: `compgen -W` would expand it.
 BASH = """\
+_laneyard_meant() { # a word as it was typed: without its quotes, which xargs takes away and expands nothing
+  local word=${1/#\\~\\//$HOME/}
+  xargs printf %s <<<"$word" 2>/dev/null || printf %s "$word"
+}
 _laneyard_ask() {
   local -a about=()
   local i next
@@ -29,7 +33,7 @@ _laneyard_ask() {
     case ${COMP_WORDS[i]} in -C | --state-dir)
       next=$(( i + 1 ))
       [[ ${COMP_WORDS[next]} = "=" ]] && next=$(( i + 2 ))
-      (( next < COMP_CWORD )) && about+=("${COMP_WORDS[i]}" "${COMP_WORDS[next]/#\\~\\//$HOME/}")
+      (( next < COMP_CWORD )) && about+=("${COMP_WORDS[i]}" "$(_laneyard_meant "${COMP_WORDS[next]}")")
     esac
   done
   local lane

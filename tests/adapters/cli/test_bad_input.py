@@ -172,6 +172,14 @@ def test_a_link_where_the_managed_root_belongs_is_refused(
     assert list(elsewhere.iterdir()) == []
 
 
+@pytest.mark.parametrize("place", ["mistyped", "file", "mistyped/../.."])
+def test_a_mistyped_repository_is_never_the_one_around_it(desk: Desk, laneyard: Laneyard, place: str) -> None:
+    assert laneyard("create", "same").code == 0
+    for words in (("create", "x"), ("remove", "same", "--reap"), ("show", "same"), ("snapshot", "same")):
+        refused(desk, laneyard, "not_a_repository", "-C", place, *words)
+    assert [lane["state"] for lane in laneyard("list", "--json").json] == ["active", "active"]
+
+
 def test_outside_of_a_repository_nothing_is_made(desk: Desk, laneyard: Laneyard) -> None:
     elsewhere = desk.home / "elsewhere"
     elsewhere.mkdir()

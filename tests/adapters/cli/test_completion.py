@@ -108,7 +108,12 @@ def test_the_line_says_whose_lanes_are_meant(shell: Callable[..., list[str]], de
     elsewhere.mkdir()
     with serving(elsewhere / "laneyard.sock", lambda asked: reply) as asked:
         assert shell("-C", "~/a", "--state-dir", "=", str(elsewhere), "snapshot", "o") == ["other"]
-    assert [each.target for each in asked] == [f"/v1/lanes?repository={desk.home}/a&observe=none"]
+        for typed in ("'/a b'", '"/a b"', "/a\\ b", "'/a $(touch run)'"):
+            shell("-C", typed, "--state-dir", str(elsewhere), "snapshot", "o")
+    asked_for = [each.target.removeprefix("/v1/lanes?repository=") for each in asked]
+    assert asked_for[0] == f"{desk.home}/a&observe=none"
+    assert asked_for[1:4] == ["/a%20b&observe=none"] * 3
+    assert not (desk.root / "run").exists()
 
 
 ZSH = """\
