@@ -84,6 +84,8 @@ def run_log(arguments: Namespace) -> int:
         return DONE
     with reader:
         wanted = Filter(_stream(arguments, reader), arguments.type)
+        if arguments.after > (last := reader.head().position):
+            raise NoSuchPosition(arguments.after, last)
         slugs = _slugs(reader)
         position = _print_events(arguments, reader, wanted, arguments.after, slugs)
         if arguments.follow:

@@ -287,3 +287,11 @@ def test_a_refusal_in_words_is_one_line_that_ends_with_its_code(desk: Desk, lane
     assert ran.err == (
         "laneyard: No lane is called 'nobody' here. 'laneyard list --all' shows every lane. [no_such_lane]\n"
     )
+
+
+@pytest.mark.parametrize("more", [(), ("--follow",), ("same",)])
+def test_a_position_that_the_log_has_not_come_to_is_refused(
+    desk: Desk, laneyard: Laneyard, more: tuple[str, ...]
+) -> None:
+    assert laneyard("create", "same").code == 0
+    refused(desk, laneyard, "no_such_position", "log", "--after", "99999", *more)
