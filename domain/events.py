@@ -317,7 +317,7 @@ class TreeExplained(Fact, frozen=True, kw_only=True):
 
 
 class TreeUnexplained(Fact, frozen=True, kw_only=True):
-    """Entries that nothing explains; nothing was deleted. `paths` names the first of `count`."""
+    """Entries that nothing explains; nothing more is deleted. `paths` names the first of `count`."""
 
     TAG: ClassVar[str] = "tree.unexplained@1"
     cause: str
@@ -372,7 +372,10 @@ class ReapingPlanned(Fact, frozen=True, kw_only=True):
 
 
 class LaneReaped(Fact, frozen=True, kw_only=True):
-    """The tree is gone; `snapshot_id` brings the lane back."""
+    """The tree is gone; `snapshot_id` brings the lane back.
+
+    `entries`, `bytes` and `digest` are of the last explanation: of what was left, if it was not the first.
+    """
 
     TAG: ClassVar[str] = "lane.reaped@1"
     edition: int

@@ -13,6 +13,7 @@ from domain.events import (
     LaneReaped,
     ReapingPlanned,
     RestoreAbandoned,
+    TreeExplained,
     TreeRetried,
     TreeUnexplained,
 )
@@ -54,8 +55,10 @@ def _discard(lane: Lane, consent: Consent) -> tuple[Fact, ...]:
     match lane:
         case NeedsReview(record=record, demolition=doomed):
             snapshot = doomed.basis.snapshot
-            if isinstance(lane.home, Quarantined):
+            if isinstance(lane.home, Quarantined) and not doomed.begun:
                 snapshot = record.snapshot(record.editions[-1].snapshot_id) or snapshot
+            if lane.cause == "snapshot_damaged":  # it explains nothing: what is agreed to has to do
+                snapshot = None
             return (_plan(record, snapshot, _joined(doomed.basis.consent, consent)),)
         case Quarantined(record=record, consent=before):
             snapshot = record.snapshot(record.editions[-1].snapshot_id)
@@ -96,7 +99,8 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
             basis = _basis(record, fact, record.head or "")
             return Reaping(record=record, home=lane, demolition=Demolition(place=lane.place, basis=basis))
         case NeedsReview(record=record, demolition=doomed), ReapingPlanned():
-            basis = replace(_basis(record, fact, doomed.basis.commit), partial=doomed.basis.partial)
+            basis = _basis(record, fact, doomed.basis.commit)
+            basis = replace(basis, partial=doomed.basis.partial, worn=doomed.begun)
             fresh = Demolition(place=doomed.place, basis=basis)
             return Reaping(record=record, home=lane.home, demolition=fresh)
         case Reaping(record=record, home=Quarantined()), LaneReaped(snapshot_id=snapshot_id):
@@ -117,9 +121,19 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
                 home=home,
             )
         case Reaping(), _:
-            return replace(lane, demolition=demolition.evolve(lane.demolition, fact))
+            after = replace(lane, demolition=demolition.evolve(lane.demolition, fact))
+            return replace(after, record=_bound(after)) if isinstance(fact, TreeExplained) else after
         case _:
             return lane
+
+
+def _bound(lane: Reaping) -> Record:
+    """Returns the record with the edition bound to the snapshot that explains its tree while it is whole."""
+    basis, record = lane.demolition.basis, lane.record
+    if basis.worn or basis.snapshot is None or not isinstance(lane.home, Quarantined):
+        return record
+    *before, last = record.editions
+    return replace(record, editions=(*before, replace(last, snapshot_id=basis.snapshot.id)))
 
 
 def _basis(record: Record, fact: ReapingPlanned, commit: str) -> Basis:
@@ -165,10 +179,9 @@ def _ended(lane: Reaping) -> Fact:
     doomed = lane.demolition
     match lane.home:
         case Quarantined():
-            snapshot = doomed.basis.snapshot
             return LaneReaped(
                 edition=lane.record.edition,
-                snapshot_id=snapshot.id if snapshot else None,
+                snapshot_id=_keeper(lane),
                 entries=doomed.entries,
                 bytes=doomed.bytes,
                 digest=doomed.digest or "",
@@ -177,3 +190,10 @@ def _ended(lane: Reaping) -> Fact:
             return RestoreAbandoned(code="discarded", reason="what a failed restore left was discarded")
         case Failed(code=code, reason=reason):
             return CreationUndone(code=code, reason=reason)
+
+
+def _keeper(lane: Reaping) -> str | None:
+    """Returns the snapshot that the lane comes back from: once a deletion had begun, that of the whole."""
+    basis = lane.demolition.basis
+    explaining = basis.snapshot.id if basis.snapshot else None
+    return lane.record.editions[-1].snapshot_id or explaining if basis.worn else explaining

@@ -69,7 +69,10 @@ def decide(lane: Lane, command: RestoreLane) -> tuple[Fact, ...]:
         case Quarantined(record=record) | NeedsReview(record=record, home=Quarantined()):
             edition = record.editions[-1]
             if command.snapshot is not None:
-                raise WrongState("restored from a snapshot, as it is still whole", name(lane))
+                why = (
+                    "before what is left of it is discarded" if _was_doomed(lane) else "as it is still whole"
+                )
+                raise WrongState(f"restored from a snapshot, {why}", name(lane))
             if command.edition not in (None, edition.number):
                 raise NoSuchEdition(command.edition or 0, (edition.number,))
             return (_plan(command, edition, None),)
@@ -246,6 +249,7 @@ def _restored(lane: Returning, *more: str) -> LaneRestored:
     assert lane.place is not None
     moved = () if lane.place.path == _origin(lane) else (f"the path is now {lane.place.path}",)
     begun = ("its deletion may have begun: compare it with the snapshot",) if _was_doomed(lane.home) else ()
+    begun = (*begun, *_remnants(lane))
     return LaneRestored(
         edition=lane.plan.edition,
         source=lane.plan.source,
@@ -257,7 +261,20 @@ def _restored(lane: Returning, *more: str) -> LaneRestored:
 
 
 def _was_doomed(home: Quarantined | Reaped | NeedsReview) -> bool:
-    return isinstance(home, NeedsReview) and home.demolition.digest is not None
+    return isinstance(home, NeedsReview) and home.demolition.begun
+
+
+def _remnants(lane: Returning) -> tuple[str, ...]:
+    """Returns what is to be said where a snapshot was taken of a tree that was not whole."""
+    record, chosen = lane.record, lane.plan.snapshot_id
+    left = record.left_of(lane.plan.edition)
+    if record.is_remnant(chosen):
+        whole = next(each.snapshot_id for each in record.editions if each.number == lane.plan.edition)
+        better = "" if whole is None or record.is_remnant(whole) else f"; snapshot {whole} has all of it"
+        return (f"snapshot {chosen} was taken of a tree that was not whole{better}",)
+    if left is not None and chosen is not None:
+        return (f"what was left when it was captured again is in snapshot {left}",)
+    return ()
 
 
 def _origin(lane: Returning) -> str:

@@ -114,12 +114,20 @@ def _agreed(consent: Consent | None) -> tuple[str, ...]:
 
 
 def _with(of: Active | Quarantined | NeedsReview, fact: LaneSnapshotted) -> Record:
-    """Returns the record with the snapshot; a lane at rest comes back from its newest."""
-    record = of.record
-    editions = record.editions
-    if _rests(of):
-        editions = (*editions[:-1], replace(editions[-1], snapshot_id=fact.snapshot.id))
-    return replace(record, snapshots=(*record.snapshots, fact.snapshot), editions=editions)
+    """Returns the record with the snapshot; a lane at rest comes back from its newest of the whole tree."""
+    record, taken = of.record, fact.snapshot.id
+    editions, remnants = record.editions, record.remnants
+    if not _is_whole(of):
+        remnants = (*remnants, (record.edition, taken))
+    if _rests(of) and (_is_whole(of) or editions[-1].snapshot_id is None):
+        editions = (*editions[:-1], replace(editions[-1], snapshot_id=taken))
+    snapshots = (*record.snapshots, fact.snapshot)
+    return replace(record, snapshots=snapshots, editions=editions, remnants=remnants)
+
+
+def _is_whole(of: Active | Quarantined | NeedsReview) -> bool:
+    """Tells whether the tree is a lane's and no deletion of it can have begun."""
+    return not isinstance(of, NeedsReview) or (_rests(of) and not of.demolition.begun)
 
 
 def _rests(of: Active | Quarantined | NeedsReview) -> bool:

@@ -32,6 +32,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     head: str | None
     snapshots: tuple[Snapshot, ...] = ()
     editions: tuple[Edition, ...] = ()
+    remnants: tuple[tuple[int, str], ...] = ()  # edition and id of snapshots of a tree that was not whole
 
     @property
     def edition(self) -> int:
@@ -42,17 +43,27 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the snapshot with that id, if the lane has it."""
         return next((each for each in self.snapshots if each.id == snapshot_id), None)
 
+    def left_of(self, edition: int) -> str | None:
+        """Returns the last snapshot of what was left of an edition's tree, if one was taken."""
+        return next((taken for number, taken in reversed(self.remnants) if number == edition), None)
+
+    def is_remnant(self, snapshot_id: str | None) -> bool:
+        """Tells whether a snapshot was taken of a tree that was not whole."""
+        return any(taken == snapshot_id for _, taken in self.remnants)
+
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
     """What may explain the entries of a tree: a commit, a snapshot, a consent.
 
     `partial` also admits beginnings of files of the commit: what an interrupted checkout of ours leaves.
+    `worn` also admits what a deletion of ours has done to directories: one may have begun here before.
     """
 
     commit: str
     snapshot: Snapshot | None = None
     consent: Consent | None = None
     partial: bool = False
+    worn: bool = False
 
 
 class Demolition(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +78,11 @@ class Demolition(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 0
     gave_up: bool = False
     left: tuple[str, ...] = ()
+
+    @property
+    def begun(self) -> bool:
+        """Tells whether a deletion of this tree may have begun: then it is no longer known to be whole."""
+        return self.basis.worn or self.digest is not None
 
 
 class Nowhere(msgspec.Struct, frozen=True):
@@ -160,7 +176,7 @@ class Reaped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NeedsReview(msgspec.Struct, frozen=True, kw_only=True):
-    """A deletion met what it could not explain. Nothing was deleted, and a person decides.
+    """A deletion met what it could not explain. Nothing more was deleted, and a person decides.
 
     `home` is the state that the lane returns to when the tree is discarded or put back.
     """

@@ -13,7 +13,7 @@ TABLE = Table(
     (("position", "INTEGER"), ("lane", "TEXT"), ("time", "TEXT"), ("sentence", "TEXT")),
     keys=1,
 )
-VERSION = 2
+VERSION = 3
 
 
 def apply(event: Envelope, get: Get) -> Iterable[Change]:
@@ -116,7 +116,7 @@ def _reaping(fact: e.Fact) -> str:
             size = f"{fact.bytes} bytes, digest {fact.digest[:12]}"
             return f"{_entries(fact.entries)} explained, all of them ({size})"
         case e.TreeUnexplained():
-            return f"nothing deleted, a person has to look: {fact.reason}"
+            return f"nothing more is deleted, a person has to look: {fact.reason}"
         case e.TreeDestroyed():
             return f"{_entries(fact.entries)} deleted"
         case e.TreeDeregistered():

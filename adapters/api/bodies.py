@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+
+from domain.errors import Refusal
+
+WORD = 4096  # characters of a name, a revision or an id: more than any that is taken
+OWNER = 200  # characters of an owner, who is told with every lane
 
 Path = Annotated[
     str,
@@ -17,6 +23,17 @@ Path = Annotated[
 ]
 
 
+@dataclass(eq=False)
+class InvalidRequest(Refusal):
+    """The request cannot be read: a body, a header or a parameter is not as it must be."""
+
+    why: str
+    code = "invalid_request"
+    text = "the request cannot be read: {why}."
+    remedy = "See /openapi.json."
+    status = 400
+
+
 class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a request says."""
 
@@ -25,15 +42,27 @@ class CreateBody(Body, frozen=True, kw_only=True):
     """A lane to be made in the repository around a path; `parent` is a lane's slug or id."""
 
     repository: Path
-    name: Annotated[str, Meta(description="1 to 100 printable characters; the slug is made from it")]
+    name: Annotated[
+        str,
+        Meta(max_length=WORD, description="1 to 100 printable characters; the slug is made from it"),
+    ]
     base: (
-        Annotated[str, Meta(description="what to start from; else what the root has checked out")] | None
+        Annotated[
+            str,
+            Meta(max_length=WORD, description="what to start from; else what the root has checked out"),
+        ]
+        | None
     ) = None
-    parent: Annotated[str, Meta(description="the slug or id of the lane that this one comes from")] | None = (
+    parent: (
+        Annotated[
+            str, Meta(max_length=WORD, description="the slug or id of the lane that this one comes from")
+        ]
+        | None
+    ) = None
+    branch: Annotated[str, Meta(max_length=WORD, description="the branch's name; else the slug")] | None = (
         None
     )
-    branch: Annotated[str, Meta(description="the branch's name; else the slug")] | None = None
-    owner: Annotated[str, Meta(description="`manual` or `session:ID`")] = "manual"
+    owner: Annotated[str, Meta(max_length=OWNER, description="`manual` or `session:ID`")] = "manual"
 
 
 class SnapshotBody(Body, frozen=True, kw_only=True):
@@ -52,7 +81,10 @@ class RestoreBody(Body, frozen=True, kw_only=True):
     """What a lane is brought back from: by default its last edition."""
 
     edition: Annotated[int, Meta(ge=1, le=1 << 31, description="which removal to undo")] | None = None
-    snapshot: Annotated[str, Meta(description="the id of the snapshot to make the lane from")] | None = None
+    snapshot: (
+        Annotated[str, Meta(max_length=WORD, description="the id of the snapshot to make the lane from")]
+        | None
+    ) = None
 
 
 class ReapBody(Body, frozen=True, kw_only=True):
@@ -78,3 +110,8 @@ class RepositoryBody(Body, frozen=True, kw_only=True):
 
 class RebuildBody(Body, frozen=True, kw_only=True):
     """Nothing more needs to be said."""
+
+
+def misfit(error: Exception) -> InvalidRequest:
+    """Returns the refusal of a body that is not as it is described."""
+    return InvalidRequest(f"body: {error}")

@@ -8,12 +8,14 @@ from adapters.api.answers import Answer, NotReached
 from adapters.api.documents import GoneLane
 from adapters.api.lanes import changed_document
 from adapters.api.problems import plain
+from domain.events import ReapingPlanned
 from domain.states import NeedsReview, Quarantined, Reaped, Reaping, Returning, Undoing, name
 
 if TYPE_CHECKING:
     from adapters.api.documents import Outcome
-    from adapters.store.reader import Record
+    from adapters.store.reader import Record as Row
     from adapters.yard.yard import Done
+    from domain.states import Record
 
 RESIDUAL = ("residual", "what is to be deleted could not be deleted whole")
 
@@ -49,7 +51,7 @@ def _never_came_to_be(done: Done) -> Answer:
     raise NotReached(code, message, details, "refused")
 
 
-def _ending(row: Record, *, stuck: bool) -> str:
+def _ending(row: Row, *, stuck: bool) -> str:
     if stuck:
         return "What is left is tried again by 'laneyard sweep --apply'."
     if row["state"] == "needs-review":
@@ -61,9 +63,22 @@ def reaped(slug: str, done: Done) -> str:
     """Returns what has become of a lane that was to be reaped, in a sentence."""
     if not isinstance(done.lane, Reaped):
         return f"{slug} is {name(done.lane)}"
-    edition = done.lane.record.editions[-1]
-    held = "all that it held but what was consented to" if done.warnings else "what it held"
+    record = done.lane.record
+    taken = record.editions[-1].snapshot_id
+    if taken is None:
+        return f"{slug} is reaped; no snapshot has what it held"
     return (
-        f"{slug} is reaped; snapshot {str(edition.snapshot_id)[:8]} has {held}. "
+        f"{slug} is reaped; snapshot {taken[:8]} has {_held(record, done)}. "
         f"Bring it back with: laneyard restore {slug}"
     )
+
+
+def _held(record: Record, done: Done) -> str:
+    """Returns how much of the lane its snapshot has."""
+    left = record.left_of(record.edition)
+    if left is not None and left == record.editions[-1].snapshot_id:
+        return "what was left of it"
+    consented = any(isinstance(fact, ReapingPlanned) and fact.consent for fact in done.facts)
+    if left is not None:
+        return "what it held before its deletion began" + (", but what was consented to" if consented else "")
+    return "all that it held but what was consented to" if consented else "what it held"

@@ -225,12 +225,9 @@ class Registered(Document, frozen=True, kw_only=True):
     object_format: str
 
 
-class RepositoryDocument(Document, frozen=True, kw_only=True):
+class RepositoryDocument(Registered, frozen=True, kw_only=True):
     """A repository under our care: its key, its main checkout, and how many lanes it has."""
 
-    common: str
-    root: str
-    object_format: str
     lanes: int
 
 

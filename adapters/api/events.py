@@ -10,13 +10,14 @@ import msgspec
 
 from adapters.api.documents import Actor, Event
 from adapters.api.words import clock, legible
-from domain.envelope import lane_of
-from domain.errors import Refusal
+from domain.envelope import lane_of, stream_of
+from domain.errors import NoSuchLane, Refusal
 from projections.history import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adapters.store.reader import Reader
     from domain.envelope import Envelope
 
 
@@ -45,6 +46,20 @@ class Filter(msgspec.Struct, frozen=True):
 
 
 EVERYTHING = Filter()
+
+
+def about(reader: Reader, lane: str | None, type_: str | None) -> Filter:
+    """Returns which events are wanted; a lane is named by its whole id, also one that never came to be.
+
+    Raises NoSuchLane.
+    """
+    if lane is None:
+        return Filter(None, type_)
+    stream = stream_of(lane)
+    if next(reader.events(stream=stream, limit=1), None) is None:
+        raise NoSuchLane(lane)
+    return Filter(stream, type_)
+
 
 _ENCODE = msgspec.json.Encoder().encode
 

@@ -9,6 +9,7 @@ import msgspec
 from adapters.api.documents import Event, Events
 from adapters.api.events import EVERYTHING, Filter, event_document, event_json, event_text
 from domain.envelope import Envelope
+from domain.errors import NoSuchPosition
 
 if TYPE_CHECKING:
     from adapters.store.reader import Reader
@@ -43,7 +44,12 @@ class Page(msgspec.Struct, frozen=True):
 
 
 def page(reader: Reader, after: int, limit: int, wanted: Filter = EVERYTHING) -> Page:
-    """Returns at most `limit` events after a position that are wanted. Raises StoreUnreadable."""
+    """Returns at most `limit` events after a position that are wanted.
+
+    Raises NoSuchPosition where the log ends before it, and StoreUnreadable.
+    """
+    if after > (last := reader.head().position):
+        raise NoSuchPosition(after, last)
     found: list[Envelope] = []
     for looked, event in enumerate(reader.events(after=after, stream=wanted.stream), 1):
         if len(found) == limit or looked > LOOKED_THROUGH:

@@ -10,7 +10,9 @@ import msgspec
 from eventsourcing.persistence import PersistenceError
 
 from adapters.api.answers import NotReached
+from adapters.api.bodies import misfit
 from adapters.api.documents import Problem
+from adapters.api.words import legible
 from adapters.files.errors import FilesError
 from adapters.git.errors import GitError, GitFailed, GitMissing, GitTimedOut
 from adapters.ownership import StateLocked
@@ -131,6 +133,8 @@ def problem(error: Exception) -> Problem | None:
     match error:
         case Refusal():
             return _refused(error)
+        case msgspec.ValidationError():  # of what was said: who reads anything else tells it in his own way
+            return _refused(misfit(error))
         case ReapRefused(refusal=refusal):
             return made(refusal.code, str(error), refusal.details, "unfinished", 409)
         case NotReached():
@@ -155,7 +159,7 @@ def made(code: str, message: str, details: dict[str, object], outcome: Outcome, 
         type=PAGE + code,
         title=code.replace("_", " "),
         status=status,
-        detail=text(begun(message, details)),
+        detail=begun(message, details),
         code=code,
         outcome=outcome,
         details=evidence,
@@ -163,9 +167,9 @@ def made(code: str, message: str, details: dict[str, object], outcome: Outcome, 
 
 
 def begun(message: str, details: dict[str, object]) -> str:
-    """Returns a message that begins with a capital, unless what it begins with is a name or a path."""
+    """Returns a message as one line, with a capital, unless what it begins with is a name or a path."""
     named = any(isinstance(each, str) and each and message.startswith(each) for each in details.values())
-    return message if named else message[:1].upper() + message[1:]
+    return legible(text(message if named else message[:1].upper() + message[1:]))
 
 
 def _refused(error: Refusal) -> Problem:
@@ -173,7 +177,8 @@ def _refused(error: Refusal) -> Problem:
     reason, message = error.details.get("reason"), str(error)
     if isinstance(reason, str):
         message = message.replace(reason, plain(error.code, reason))
-    return made(error.code, message, error.details, "refused", error.status)
+    outcome: Outcome = CANNOT if error.status == 500 else "refused"
+    return made(error.code, message, error.details, outcome, error.status)
 
 
 def plain(code: str, reason: str) -> str:

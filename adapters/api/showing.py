@@ -1,4 +1,4 @@
-"""Lanes told in full: all that is known of one, why one waits for a person, what a sweep finds and does."""
+"""Lanes told in full: all that is known of one, and what a sweep finds and does."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from adapters.api.answers import Answer
 from adapters.api.documents import (
     Candidate,
     LaneJournal,
-    ReviewedLane,
     ShownLane,
     SnapshotDocument,
     SweptLane,
 )
 from adapters.api.events import event_document
 from adapters.api.lanes import lane_fields
+from adapters.api.reviewing import comes_back_from, review
 from adapters.api.text import STEPS, labelled, table
 from adapters.api.words import clock, count, legible, several
 from domain.envelope import stream_of
-from domain.errors import WrongState
 from domain.evidence import Unknown
 from domain.lane import fold
 from domain.naming import short_branch
@@ -36,14 +35,10 @@ if TYPE_CHECKING:
     from domain.evidence import Obstacle, Place, Seen, Snapshot
     from domain.states import Lane
 
+__all__ = ["candidates", "inspected_place", "next_step", "review", "show", "swept"]
+
 LAST = 5  # events of the lane's journal that are shown
-SHOWN = 20  # paths of a review that are named
 OBSERVED = ("head", "branch", "locked", "changed", "untracked", "ignored", "obstacles")
-WAYS_OUT = {
-    "--put-back": "restore it from the quarantine",
-    "--resnapshot": "capture it as it is now, and reap it",
-    "--discard": "delete it, with a recorded consent",
-}
 
 
 def inspected_place(lane: Lane) -> Place | None:
@@ -76,7 +71,7 @@ def show(reader: Reader, row: Record, observed: Seen | None) -> Answer:
     lines = (
         *_state(row, lane, _parent(reader, row)),
         *_observed(observed),
-        *_snapshots(taken),
+        *_snapshots(lane),
         *_journal(row, events[-LAST:]),
         "next",
         f"  {following}",
@@ -121,6 +116,9 @@ def next_step(lane: Lane, row: Record, observed: Seen | None) -> str:
             return f"laneyard remove {slug}"
         case Quarantined():
             return f"laneyard restore {slug}, or laneyard reap {slug}"
+        case NeedsReview() if comes_back_from(lane) is not None:
+            out = f"laneyard review {slug}"
+            return f"{out}; or {out} --discard, and then laneyard restore {slug}"
         case NeedsReview():
             return f"laneyard review {slug}"
         case Reaped(record=record) if record.snapshots:
@@ -182,12 +180,15 @@ def _named(thing: str | Obstacle) -> str:
     return display(thing) if isinstance(thing, str) else f"{thing.kind} {display(thing.path)}"
 
 
-def _snapshots(taken: Sequence[Snapshot]) -> Iterator[str]:
+def _snapshots(lane: Lane) -> Iterator[str]:
     yield "snapshots"
+    taken = () if isinstance(lane, Nowhere) else lane.record.snapshots
     for each in taken:
         size = f"{count(each.entries, 'entry')}, {count(each.bytes, 'byte')}"
         omitted = f", without {count(len(each.omitted), 'path')}" if each.omitted else ""
-        yield f"  {each.id}  {size}{omitted}"
+        remnant = not isinstance(lane, Nowhere) and lane.record.is_remnant(each.id)
+        partly = ", of what was left" if remnant else ""
+        yield f"  {each.id}  {size}{omitted}{partly}"
     if not taken:
         yield "  none"
 
@@ -199,35 +200,6 @@ def _journal(row: Record, events: Sequence[Envelope]) -> Iterator[str]:
     for each in events:
         what = legible(sentence(each.fact))
         yield f"  {each.position:>5}  {clock(each.time)}  {each.type:<24} {what}"
-
-
-def review(reader: Reader, row: Record) -> Answer:
-    """Returns why a lane waits for a person, and the ways out. Raises WrongState if it does not."""
-    waiting, _ = reader.lane(str(row["id"]))
-    if not isinstance(waiting, NeedsReview):
-        raise WrongState("reviewed", name(waiting))
-    resting = isinstance(waiting.home, Quarantined)
-    exits = tuple(each for each in WAYS_OUT if resting or each == "--discard")
-    document = ReviewedLane(
-        **lane_fields(row),
-        cause=waiting.cause,
-        reason=waiting.reason,
-        paths=waiting.paths,
-        count=waiting.count,
-        exits=exits,
-    )
-    return Answer(document=document, text="\n".join(_reviewed(str(row["slug"]), waiting, exits)))
-
-
-def _reviewed(slug: str, waiting: NeedsReview, exits: Sequence[str]) -> Iterator[str]:
-    yield f"{slug} waits for a person: {waiting.reason} [{waiting.cause}]"
-    for path in waiting.paths[:SHOWN]:
-        yield f"  {legible(display(path))}"
-    if waiting.count > SHOWN:
-        yield f"  and {waiting.count - SHOWN} more"
-    yield "nothing more was deleted; the ways out:"
-    for each in exits:
-        yield f"  laneyard review {slug} {each:<12}  {WAYS_OUT[each]}"
 
 
 def candidates(found: Sequence[ending.Candidate]) -> Answer:

@@ -24,7 +24,7 @@ class Demolition(msgspec.Struct, frozen=True):
     """What went (entries, and the sizes of the files and links among them) and what stayed, with why.
 
     `refused` and `failed` name the first thousand; their counts are complete. The tree is gone, root
-    included, exactly if both counts are 0.
+    included unless something was spared, exactly if both counts are 0.
     """
 
     entries: int
@@ -35,9 +35,17 @@ class Demolition(msgspec.Struct, frozen=True):
     failed_count: int
 
 
-def demolish(root: bytes, identity: Identity, algorithm: str, allowed: Callable[[Entry], bool]) -> Demolition:
+def demolish(
+    root: bytes,
+    identity: Identity,
+    algorithm: str,
+    allowed: Callable[[Entry], bool],
+    spared: bytes | None = None,
+) -> Demolition:
     """Deletes each entry that, read again, is allowed; last the root, if nothing is left in it.
 
+    With a name that is `spared` that entry of the root stays, and the root with it; all else is durably gone
+    then, if nothing was refused and nothing has failed.
     Raises IdentityChanged if another object is at the root and MountInside if anything is mounted in it or
     on it, both before the first unlink; Unstable if a directory is moved away under the walk; OSError if
     the root cannot be opened or its removal not be made durable. All else is told by the result.
@@ -50,8 +58,9 @@ def demolish(root: bytes, identity: Identity, algorithm: str, allowed: Callable[
             mode, descriptor = _make_accessible(handle)
         with Descent(root, descriptor) as descent:
             crew = _Crew(descent, algorithm, allowed)
-            crew.work(_Site(name, mode, None, iter(_pointer_last(names(descriptor)))), parent)
-        os.fsync(parent)
+            found = (each for each in _pointer_last(names(descriptor)) if each != spared)
+            crew.work(_Site(name, mode, None, found), parent, stays=spared is not None)
+            os.fsync(descriptor if spared is not None else parent)
     return crew.report()
 
 
@@ -77,7 +86,7 @@ class _Crew:
         self._failed: list[tuple[bytes, str]] = []
         self._refused_count = self._failed_count = 0
 
-    def work(self, root: _Site, parent: int) -> None:
+    def work(self, root: _Site, parent: int, *, stays: bool) -> None:
         self._sites.append(root)
         while True:
             site = self._sites[-1]
@@ -88,6 +97,7 @@ class _Crew:
                 self._leave()
             else:
                 break
+        root.stays = root.stays or stays
         self._finish(root, self._descent.descriptor, parent, b"")
 
     def report(self) -> Demolition:

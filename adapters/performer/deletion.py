@@ -6,22 +6,24 @@ import os
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec.structs import replace
 
 from adapters.files.demolish import demolish
 from adapters.files.errors import IdentityChanged, MountInside
 from adapters.files.identity import identify
+from adapters.performer import proof
 from adapters.performer.world import EXPECTED, not_done
 from adapters.snapshots import explain as explaining
-from adapters.snapshots.explain import RegistrationChanged
+from adapters.snapshots.explain import NOTHING, RegistrationChanged
 from adapters.snapshots.manifest import SnapshotDamaged
 from domain.effects import Destroy, Destroyed, Explain, Explained, Outcome, Resisted, Unexplained
 from domain.paths import display, pack, unpack
 
 if TYPE_CHECKING:
     from adapters.files.demolish import Demolition
+    from adapters.files.scan import Entry
     from adapters.performer.world import World
     from adapters.snapshots.explain import Explanation
-    from domain.evidence import Identity
 
 NAMED = 100  # paths that a fact names
 
@@ -34,9 +36,10 @@ async def explain(world: World, effect: Explain) -> Outcome:
             reason = f"another directory is at {display(effect.place.path)}"
             return Unexplained(cause="identity_changed", reason=reason)
         partial = effect.basis.partial
-        if not os.path.lexists(root) and not (partial or explaining.agrees_to_all(effect.basis)):
-            reason = f"{display(effect.place.path)} is not there; if it was moved, move it back"
-            return Unexplained(cause="tree_missing", reason=reason)
+        if not os.path.lexists(root) and explaining.agrees_to_all(effect.basis):
+            return Explained(digest=NOTHING, entries=0, bytes=0)
+        if not (partial or os.path.lexists(root)):
+            return _missing(effect)
         explanation = await _prepare(world, effect)
         verdict = await explaining.explain(world.git, common, root, explanation, partial=partial)
     except SnapshotDamaged as error:
@@ -57,30 +60,72 @@ async def explain(world: World, effect: Explain) -> Outcome:
     return Explained(digest=verdict.digest, entries=verdict.entries, bytes=verdict.bytes)
 
 
+def _missing(effect: Explain | Destroy) -> Unexplained:
+    reason = f"{display(effect.place.path)} is not there; if it was moved, move it back"
+    return Unexplained(cause="tree_missing", reason=reason)
+
+
 async def destroy(world: World, effect: Destroy) -> Outcome:
-    """Deletes entry by entry what is still explained at the moment of its deletion; never anything else."""
+    """Deletes entry by entry what is still explained at the moment of its deletion; never anything else.
+
+    A tree that is not there is found deleted only where a proof says so, or nothing was there to explain.
+    """
     root = unpack(effect.place.path)
     try:
-        if not os.path.lexists(root):  # a crash after the last unlink brings us back here
-            await _require_quiet(world, effect)
-            return Destroyed()
-        explanation = await _prepare(world, effect)
-        if effect.basis.partial:
-            common = unpack(effect.repository)
-            await explaining.explain(world.git, common, root, explanation, partial=True)
-        identity = effect.place.identity
-        left = await trio.to_thread.run_sync(_demolish, root, identity, explanation)
+        if os.path.lexists(root):
+            return await _delete(world, effect)
+        # A crash after the last unlink brings us back here; so does somebody who has moved the tree away.
+        if not (effect.digest == NOTHING or await trio.to_thread.run_sync(proof.is_given, effect)):
+            return _missing(effect)
         await _require_quiet(world, effect)
-    except (SnapshotDamaged, RegistrationChanged, IdentityChanged, MountInside) as error:
+    except RegistrationChanged as error:
+        return await trio.to_thread.run_sync(_worked_in, root, str(error))
+    except (SnapshotDamaged, IdentityChanged, MountInside) as error:
         return Unexplained(cause="changed_while_reaping", reason=str(error))
     except EXPECTED as error:
         return not_done("destroy", error)
+    return Destroyed()
+
+
+def _worked_in(root: bytes, why: str) -> Unexplained:
+    if os.path.lexists(root):
+        return Unexplained(cause="changed_while_reaping", reason=why)
+    return Unexplained(cause="tree_missing", reason=f"the tree is deleted, but git was used in it: {why}")
+
+
+async def _delete(world: World, effect: Destroy) -> Outcome:
+    """Deletes all but the tree's pointer, looks whether somebody was at work, and then deletes the rest."""
+    run = trio.to_thread.run_sync
+    await run(proof.take_back, effect)
+    # The explanation is in the log, so a deletion that was killed may have opened directories here before.
+    explanation = await _prepare(world, replace(effect, basis=replace(effect.basis, worn=True)))
+    if effect.basis.partial:
+        common, root = unpack(effect.repository), unpack(effect.place.path)
+        await explaining.explain(world.git, common, root, explanation, partial=True)
+    left = await run(_demolish, effect, explanation, b".git")
+    await _require_quiet(world, effect)
+    if not (left.refused_count or left.failed_count):
+        left = await run(_finish, effect, explanation)
+        await _require_quiet(world, effect)
     return _told(left)
+
+
+def _finish(effect: Destroy, explanation: Explanation) -> Demolition:
+    """Deletes the pointer and the root; what has come meanwhile keeps both, and nothing is proved then."""
+    proof.give(effect)
+    left = _demolish(effect, explanation)
+    if os.path.lexists(unpack(effect.place.path)):
+        proof.take_back(effect)
+        if not effect.basis.partial:
+            proof.keep_pointer(effect)
+    return left
 
 
 async def _require_quiet(world: World, effect: Destroy) -> None:
     """Looks once more whether somebody used git in the tree while it went: that is still there."""
     basis, admin = effect.basis, unpack(effect.place.admin)
+    if explaining.agrees_to_all(basis):
+        return
     if basis.partial:
         await _prepare(world, effect)
     elif basis.snapshot is not None and os.path.isdir(admin):
@@ -88,8 +133,15 @@ async def _require_quiet(world: World, effect: Destroy) -> None:
         await explaining.require_same_registration(world.git, directory, common, admin, basis)
 
 
-def _demolish(root: bytes, identity: Identity, explanation: Explanation) -> Demolition:
-    return demolish(root, identity, explanation.algorithm, explanation.explains)
+def _demolish(effect: Destroy, explanation: Explanation, spared: bytes | None = None) -> Demolition:
+    """Deletes what is explained; where nothing was there to explain, nothing that has come since is."""
+    explains = explanation.explains if effect.digest != NOTHING else _explains_nothing
+    root, identity = unpack(effect.place.path), effect.place.identity
+    return demolish(root, identity, explanation.algorithm, explains, spared)
+
+
+def _explains_nothing(entry: Entry) -> bool:
+    return False
 
 
 def _told(left: Demolition) -> Outcome:

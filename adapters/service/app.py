@@ -23,10 +23,9 @@ from adapters.service.misuse import (
     RequestTooLarge,
     UnsupportedMedia,
 )
-from adapters.service.responding import Http, refuse
+from adapters.service.responding import Http, beside, refuse
 from adapters.service.routes import HANDLERS
 from adapters.service.understood import Understood, check, spelt
-from domain.errors import VersionMismatch
 
 if TYPE_CHECKING:
     from adapters.service.http11 import App
@@ -78,15 +77,10 @@ def fail(request: Http, error: Exception) -> Response[bytes]:
 
 def _headers(error: Exception, meant: Exception) -> dict[str, str]:
     """Returns what a client needs beside the problem: when to come back, the version, the methods."""
-    after = getattr(meant, "retry_after", None)
-    if after is not None:
-        return {"Retry-After": str(max(1, round(after)))}
-    if isinstance(meant, VersionMismatch):
-        return {"ETag": f'"{meant.version}"'}
     if isinstance(meant, MethodNotAllowed) and isinstance(error, HTTPException):
         allowed = (error.headers or {}).get("allow", "")
         return {"Allow": allowed.replace("GET", "GET, HEAD")}
-    return {}
+    return beside(meant)
 
 
 def _misuse(request: Http, error: HTTPException) -> Exception:

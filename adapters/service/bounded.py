@@ -1,7 +1,8 @@
-"""A request's body arrives in time, or the request is refused."""
+"""A request's body arrives whole and in time, or the request is refused, or nobody is left to be answered."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import trio
@@ -11,6 +12,8 @@ from adapters.service.misuse import RequestTooSlow
 if TYPE_CHECKING:
     from adapters.service.http11 import App, Asked, Message, Receive, Send
 
+LOG = logging.getLogger("laneyard.http")
+
 
 class Bounded:
     """Gives a request so many seconds for all of its body; wraps an application."""
@@ -19,9 +22,12 @@ class Bounded:
         self._app, self._seconds = app, seconds
 
     async def __call__(self, scope: Asked, receive: Receive, send: Send) -> None:
-        """Answers a request; whoever reads its body late meets RequestTooSlow."""
+        """Answers a request; whoever reads its body late meets RequestTooSlow.
+
+        Where the client goes away before its body is whole, the request ends there: nothing has begun.
+        """
         deadline = trio.current_time() + self._seconds
-        whole = False
+        whole, wanted = False, trio.CancelScope()
 
         async def in_time() -> Message:
             nonlocal whole
@@ -29,8 +35,16 @@ class Bounded:
                 return await receive()
             with trio.move_on_at(deadline):
                 message = await receive()
+                if message["type"] == "http.disconnect":
+                    wanted.cancel()
+                    await trio.sleep_forever()
                 whole = not message.get("more_body", False)
                 return message
             raise RequestTooSlow(self._seconds)
 
-        await self._app(scope, in_time, send)
+        with wanted:
+            await self._app(scope, in_time, send)
+        if wanted.cancelled_caught:
+            LOG.debug(
+                "a client has gone before its request was whole", extra={"fields": {"path": scope["path"]}}
+            )

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapters.glances import Glances
+from adapters.service.commanding import weight
 from adapters.service.commands import Commands
 from adapters.service.isolate import Isolate
 from adapters.service.isolate_registry import Isolates
@@ -35,7 +36,7 @@ def open_service(settings: Settings) -> Iterator[Service]:
     with open_store(settings, committed) as journal, Reader(settings.store) as reader:
         tail = Tail(settings.store)
         followers.append(tail)
-        commands = Commands(most=limits.commands)
+        commands = Commands(most=limits.commands, weigh=weight)
         service = Service(settings, journal, Tables(reader), tail, commands)
         service.isolates = Isolates(partial(isolate, service), most=limits.repositories)
         try:

@@ -107,9 +107,9 @@ OPERATIONS = {
         "Follow the log",
         "Sends the events after a position, and then each new one, without a gap and none twice, until "
         "the client goes or the service stops. As server-sent events the id is the position and `data` "
-        "an Event; as application/x-ndjson each line is an Event, and an empty line says only that the "
-        "stream lives. A client that does not read is dropped; it goes on after the last position that "
-        "it has.",
+        "an Event; as application/x-ndjson each line is an Event, as text/plain one that people read, and "
+        "an empty line says only that the stream lives. A client that does not read is dropped; it goes on "
+        "after the last position that it has.",
     ),
     "diff": Words(
         "events",

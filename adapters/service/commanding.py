@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
@@ -12,12 +13,12 @@ from uuid import uuid4
 import msgspec
 
 from adapters.api import operations
-from adapters.api.answers import Answer
-from adapters.api.documents import ChangedLane, Command
+from adapters.api.answers import Answer, NotReached, encoded
+from adapters.api.documents import ChangedLane, Command, GoneLane
 from adapters.api.problems import made, problem
 from adapters.service.headers import client_of, command_id, digest_of, expected_version, preference
 from adapters.service.misuse import AnswerForgotten, NoSuchCommand
-from adapters.service.responding import respond
+from adapters.service.responding import beside, refuse, respond
 from adapters.wiring import new_request
 from domain.envelope import lane_of
 from domain.errors import VersionMismatch
@@ -132,49 +133,62 @@ def _asked(request: Http, wanted: Wanted) -> Asked:
 
 
 def _answered(request: Http, command: commands.Command, headers: dict[str, str]) -> Response[bytes]:
-    """Returns what the command has led to, or 202 with where to follow it. Raises what stopped it."""
-    told = {"Idempotency-Key": command.id, **headers}
+    """Returns what the command has led to, what stopped it, or 202 with where to follow it."""
+    shown = {"Idempotency-Key": command.id, **headers}
     if command.state in ("waiting", "running"):
-        told |= {"Location": f"/v1/commands/{quote(command.id, safe='')}/answer", "Retry-After": RETRY}
-        shown = Answer(
+        shown |= {"Location": f"/v1/commands/{quote(command.id, safe='')}/answer", "Retry-After": RETRY}
+        standing = Answer(
             document=document(command),
             text=f"command {command.id} is {command.state}",
             outcome="unfinished",
         )
-        return respond(request, shown, 202, told)
+        return respond(request, standing, 202, shown)
+    if (error := command.error) is not None:
+        # Not raised: its traceback would keep this whole request for as long as the command is remembered.
+        return refuse(request, told(error), beside(error))
     answer = cast("Answer", command.result())
     if command.created and isinstance(answer.document, ChangedLane):
-        return respond(request, answer, 201, {**told, "Location": f"/v1/lanes/{answer.document.id}"})
-    return respond(request, answer, 200, told)
+        return respond(request, answer, 201, {**shown, "Location": f"/v1/lanes/{answer.document.id}"})
+    return respond(request, answer, 200, shown)
 
 
 def document(command: commands.Command) -> Command:
     """Returns a command as it stands."""
-    state, answer, failure = command.state, None, None
-    if command.job.ended:
-        try:
-            answer = command.job.result().document
-        except Exception as error:  # whatever it was, it is what the command has come to
-            failure = told(error)
+    state, error = command.state, command.error
+    failure = told(error) if error is not None else None
+    answer = command.job.result().document if state == "done" else None
+    lane = command.lane or lane_of_end(command.job)
     position = getattr(answer, "position", None)
-    lane = answer.id if isinstance(answer, ChangedLane) else command.lane
     return Command(id=command.id, state=state, lane=lane, position=position, answer=answer, problem=failure)
+
+
+def weight(command: commands.Command) -> int:
+    """Returns how much is remembered of a command that has ended, in bytes of JSON; of a bug too much."""
+    try:
+        return len(encoded(document(command)))
+    except (TypeError, ValueError):  # whoever is to be answered with it meets the same
+        return sys.maxsize
+
+
+def lane_of_end(job: Job[Answer]) -> str | None:
+    """Returns the lane that a command has led to, where it was about none yet: made, or begun and undone."""
+    if job.state == "done":
+        shown = job.result().document
+        return shown.id if isinstance(shown, ChangedLane | GoneLane) else None
+    found = job.error.details.get("lane") if isinstance(job.error, NotReached) else None
+    return found if isinstance(found, str) else None
 
 
 def tell_end(job: Job[Answer], command: str, lane: str | None, repository: str) -> None:
     """Writes into the service's own log how a command has ended; runs in the isolate's thread."""
-    fields: dict[str, object] = {"cause": command, "lane": lane, "repository": repository}
-    try:
-        answer = job.result()
-    except Exception as error:  # it is the command's client that is told; here it is only written down
-        known = problem(error)
-        if known is None:
-            LOG.error("a command has met a bug", extra={"fields": fields | {"trace": job.trace}})
-        else:
-            LOG.info("a command was not done", extra={"fields": fields | {"problem": known.code}})
-        return
-    fields["position"] = getattr(answer.document, "position", None)
-    LOG.info("a command was done", extra={"fields": fields})
+    fields: dict[str, object] = {"cause": command, "lane": lane or lane_of_end(job), "repository": repository}
+    if job.error is None:
+        fields["position"] = getattr(job.result().document, "position", None)
+        LOG.info("a command was done", extra={"fields": fields})
+    elif (known := problem(job.error)) is not None:
+        LOG.info("a command was not done", extra={"fields": fields | {"problem": known.code}})
+    else:
+        LOG.error("a command has met a bug", extra={"fields": fields | {"trace": job.trace}})
 
 
 def told(error: Exception) -> Problem:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from adapters.service.isolate_jobs import State
 
 MOST = 256  # unfinished commands
-REMEMBERED = 10_000
+DONE, FAILED = 10_000, 1_000  # commands that are remembered
+WEIGHT = 1 << 24  # of what is remembered of either
 
 
 class Command(msgspec.Struct, frozen=True, eq=False):
@@ -64,13 +65,23 @@ class Counts(msgspec.Struct, frozen=True):
 class Commands:
     """Runs a command once, however often it is asked for. Safe in any thread."""
 
-    def __init__(self, *, most: int = MOST, remembered: int = REMEMBERED) -> None:
-        """Takes `most` unfinished commands; remembers so many that ended well, and as many that failed."""
-        self._most, self._remembered = most, remembered
+    def __init__(
+        self,
+        *,
+        most: int = MOST,
+        done: int = DONE,
+        failed: int = FAILED,
+        weight: int = WEIGHT,
+        weigh: Callable[[Command], int] = lambda _: 0,
+    ) -> None:
+        """Takes `most` unfinished commands; remembers so many that ended well, and so many that failed.
+
+        What is remembered of either weighs at most `weight` together; `weigh` is asked at a command's end.
+        """
+        self._most, self._weigh = most, weigh
         self._lock = Lock()
         self._unfinished: dict[str, Command] = {}
-        self._done: dict[str, Command] = {}
-        self._failed: dict[str, Command] = {}
+        self._done, self._failed = _Ended(done, weight), _Ended(failed, weight)
         self._ended_well = self._ended_badly = 0
         self._stopping = False
 
@@ -99,7 +110,7 @@ class Commands:
             if len(self._unfinished) >= self._most:
                 raise Overloaded("commands", self._most)
             command = Command(id, digest, lane, start(), created)
-            self._failed.pop(id, None)
+            self._failed.forget(id)
             self._unfinished[id] = command
         command.job.on_end(lambda: self._ended(command))
         return command
@@ -149,6 +160,7 @@ class Commands:
             return next((each for each in self._unfinished.values() if not each.job.ended), None)
 
     def _ended(self, command: Command) -> None:
+        weight = self._weigh(command)
         with self._lock:
             if self._unfinished.get(command.id) is command:
                 del self._unfinished[command.id]
@@ -157,7 +169,33 @@ class Commands:
             self._ended_badly += not well
             if not well and command.id in self._unfinished:
                 return  # it runs again already
-            kept = self._done if well else self._failed
-            kept[command.id] = command
-            if len(kept) > self._remembered:
-                del kept[next(iter(kept))]
+            (self._done if well else self._failed).remember(command, weight)
+
+
+class _Ended:
+    """Commands that have ended; the oldest are forgotten when they are too many or weigh too much."""
+
+    def __init__(self, most: int, heaviest: int) -> None:
+        self._most, self._heaviest = most, heaviest
+        self._commands: dict[str, tuple[Command, int]] = {}
+        self._weight = 0
+
+    def get(self, id: str) -> Command | None:  # noqa: A002
+        """Returns the command of that id, if it is remembered."""
+        found = self._commands.get(id)
+        return None if found is None else found[0]
+
+    def remember(self, command: Command, weight: int) -> None:
+        """Takes a command as the newest, unless it alone weighs too much."""
+        self.forget(command.id)
+        if weight > self._heaviest:
+            return
+        self._commands[command.id] = (command, weight)
+        self._weight += weight
+        while len(self._commands) > self._most or self._weight > self._heaviest:
+            self.forget(next(iter(self._commands)))
+
+    def forget(self, id: str) -> None:  # noqa: A002
+        """Lets go of a command; of one that is not remembered that is nothing."""
+        _, weight = self._commands.pop(id, (None, 0))
+        self._weight -= weight

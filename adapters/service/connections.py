@@ -31,27 +31,44 @@ PASSING = {
 }
 PAUSE = 0.1  # seconds until a descriptor may have become free
 RETRY = [(b"retry-after", b"1")]
+UNIX, TCP = "unix", "tcp"
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a peer may use: connections, bytes, and seconds."""
+    """What a peer may use: connections, bytes, and seconds.
+
+    At most half of the connections come over TCP: whoever reaches the port cannot keep the owner out.
+    """
 
     connections: int = 512
     header_bytes: int = 16384
+    body_bytes: int = 1 << 20
     head_seconds: float = 15.0
     send_seconds: float = 20.0
     idle_seconds: float = 75.0
     linger_seconds: float = 1.0
     linger_bytes: int = 1 << 25
 
+    def most(self, transport: str) -> int:
+        """Returns how many connections may come this way."""
+        return self.connections if transport == UNIX else max(1, self.connections // 2)
+
 
 class Counters(msgspec.Struct):
-    """How many connections are open, have been accepted, have failed, and were refused, by reason."""
+    """How many connections are open, have been accepted and have failed, and what was refused, by reason.
 
-    open: int = 0
+    A refusal is of a connection, or of a request that the application has not seen.
+    """
+
+    here: dict[str, int] = msgspec.field(default_factory=lambda: {UNIX: 0, TCP: 0})
     accepted: int = 0
     failed: int = 0
     refused: dict[str, int] = msgspec.field(default_factory=dict)
+
+    @property
+    def open(self) -> int:
+        """Returns how many connections are open."""
+        return sum(self.here.values())
 
     def refuse(self, reason: str) -> None:
         """Counts a refusal."""
@@ -93,7 +110,7 @@ class _Door:
     def __init__(self, app: App, limits: Limits, log: logging.Logger, uid: int, counters: Counters) -> None:
         self.counters = counters
         self._limits, self._log, self._uid = limits, log, uid
-        self._terms = Terms(app, configured(limits, log), WorkerContext(None), log, counters)
+        self._terms = Terms(app, configured(limits, log), WorkerContext(None), log, counters, limits)
         self._streams: set[GuardedStream] = set()
         self._left = trio.Event()
         self._starved = False
@@ -129,7 +146,8 @@ class _Door:
         peer = Peer()
         try:
             peer = peer_of(connection)  # type: ignore[arg-type]
-            refusal = self._refusal(connection, peer)
+            transport = UNIX if connection.family == sockets.AF_UNIX else TCP
+            refusal = self._refusal(transport, peer)
         except OSError as error:
             self._log.debug("a connection ended before it began", extra={"fields": {"error": str(error)}})
             connection.close()
@@ -137,18 +155,20 @@ class _Door:
         if refusal is not None:
             await self._turn_away(connection, refusal)
             return
-        stream = GuardedStream(connection, self._limits, self.counters.refuse)
+        stream = GuardedStream(connection, self._limits, self.counters.refuse, trusted=transport == UNIX)
         self._streams.add(stream)
         self.counters.accepted += 1
-        self.counters.open += 1
-        connections.start_soon(self._converse, stream, peer)
+        self.counters.here[transport] += 1
+        connections.start_soon(self._converse, stream, peer, transport)
 
-    def _refusal(self, connection: trio.socket.SocketType, peer: Peer) -> Refusal | None:
-        if connection.family == sockets.AF_UNIX and peer.uid != self._uid:
+    def _refusal(self, transport: str, peer: Peer) -> Refusal | None:
+        if transport == UNIX and peer.uid != self._uid:
             self._log.warning("refused another user", extra={"fields": {"uid": peer.uid, "pid": peer.pid}})
             return ForeignUser(-1 if peer.uid is None else peer.uid)
-        if len(self._streams) >= self._limits.connections:
-            return TooManyConnections(self._limits.connections)
+        most = self._limits.most(transport)
+        mine = self.counters.here[transport] if transport == TCP else len(self._streams)
+        if mine >= most or len(self._streams) >= self._limits.connections:
+            return TooManyConnections(most)
         return None
 
     async def _turn_away(self, connection: trio.socket.SocketType, refusal: Refusal) -> None:
@@ -158,9 +178,8 @@ class _Door:
         with connection, suppress(OSError):  # the peer has gone: nobody is left to be told
             await connection.send(response_of(refusal, extra))
 
-    async def _converse(self, stream: GuardedStream, peer: Peer) -> None:
-        transport = "unix" if stream.socket.family == sockets.AF_UNIX else "tcp"
-        state: dict[str, Any] = {"peer": peer, "transport": transport}
+    async def _converse(self, stream: GuardedStream, peer: Peer, transport: str) -> None:
+        state: dict[str, Any] = {"peer": peer, "transport": transport, "trust": stream.trust}
         try:
             await Connection(self._terms, state, stream).run()
         except* Exception as failures:
@@ -171,7 +190,7 @@ class _Door:
         finally:
             stream.kill()
             self._streams.discard(stream)
-            self.counters.open -= 1
+            self.counters.here[transport] -= 1
             self._left.set()
             self._left = trio.Event()
 

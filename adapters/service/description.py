@@ -25,6 +25,7 @@ MORE = {  # what an operation answers besides JSON and text, by media type
     "followEvents": {
         "text/event-stream": "Server-sent events; the id is the position, `data` an Event.",
         "application/x-ndjson": "An Event of JSON on each line, or an empty line.",
+        "text/plain": "The lines that people read, or an empty line.",
     },
     "metrics": {"text/plain": "Prometheus' text format."},
 }

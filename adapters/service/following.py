@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from litestar.response import Stream
 
-from adapters.api.events import Filter
+from adapters.api.events import Filter, about
 from adapters.service import streaming
 from adapters.service.commanding import service_of
 from adapters.service.responding import NDJSON, SSE, TEXT, chosen
-from domain.envelope import stream_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,9 +23,14 @@ if TYPE_CHECKING:
 async def follow_events(
     request: Http, after: int | None, lane: str | None, glob: str | None, last_event_id: str | None
 ) -> Response[Any]:
-    """Answers with the events after a position, and those to come. Raises NoSuchPosition, InvalidPosition."""
+    """Answers with the events after a position, and those to come.
+
+    Raises NoSuchPosition, InvalidPosition, NoSuchLane.
+    """
     service = service_of(request)
-    wanted = Filter(stream_of(lane) if lane else None, glob)
+    wanted = Filter(None, glob)
+    if lane is not None:
+        wanted = await service.reading(lambda reader: about(reader, lane, glob))
     subscription = service.tail.subscription(streaming.start_position(after, last_event_id), wanted)
     beat = service.settings.configuration.service.heartbeat
     media = chosen(request, SSE, NDJSON, TEXT)

@@ -22,11 +22,20 @@ GONE = (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceErr
 class GuardedStream:
     """A socket's stream with the limits of a service, told by `begin` and `end` when a request runs.
 
+    A peer that is not trusted has the time of one head, from its first moment on, until `trust` is called.
     `socket` is what the server asks for addresses; `refuse` is told the reason of each forced end.
     """
 
-    def __init__(self, socket: trio.socket.SocketType, limits: Limits, refuse: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        socket: trio.socket.SocketType,
+        limits: Limits,
+        refuse: Callable[[str], None],
+        *,
+        trusted: bool = True,
+    ) -> None:
         self.socket = socket
+        self._latest = inf if trusted else trio.current_time() + limits.head_seconds
         self._inner = trio.SocketStream(socket)
         self._limits = limits
         self._refuse = refuse
@@ -44,6 +53,10 @@ class GuardedStream:
     def idle(self) -> bool:
         """Tells that no request runs."""
         return self._running == 0
+
+    def trust(self) -> None:
+        """Takes note that the peer may stay."""
+        self._latest = inf
 
     def begin(self) -> None:
         """Takes note that a request's head is complete."""
@@ -127,11 +140,11 @@ class GuardedStream:
             self._head_left -= len(data)
             if not self._head_begun:
                 self._head_begun = True
-                self._deadline = trio.current_time() + self._limits.head_seconds
+                self._deadline = min(self._latest, trio.current_time() + self._limits.head_seconds)
 
     def _rest(self) -> None:
         self._head_left = self._limits.header_bytes
-        self._until(trio.current_time() + self._limits.idle_seconds)
+        self._until(min(self._latest, trio.current_time() + self._limits.idle_seconds))
 
     def _until(self, deadline: float) -> None:
         """Sets the time until which something must arrive, for a wait that has begun as well."""

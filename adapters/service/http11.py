@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import h11
 import trio
 from hypercorn.config import Config
-from hypercorn.events import Closed, Event, Updated
+from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.trio.task_group import TaskGroup
 from hypercorn.trio.tcp_server import TCPServer
@@ -16,6 +16,7 @@ from hypercorn.typing import ConnectionState
 from hypercorn.utils import parse_socket_addr
 
 from adapters.service.denials import HeadTooLarge, NotHttp, UnknownHttp, document_of, headers_of
+from adapters.service.misuse import RequestTooLarge
 
 if TYPE_CHECKING:
     import logging
@@ -44,15 +45,42 @@ class Http11(H11Protocol):
     """Hypercorn's protocol without its ways out: to HTTP/2 and to web sockets."""
 
     counters: Counters
+    limits: Limits
+    _refused = False
+
+    async def handle(self, event: Event) -> None:
+        """Takes what has arrived, without an empty line before a request (RFC 9112, section 2.2)."""
+        if isinstance(event, RawData) and event.data.startswith(b"\r\n") and self._is_between_requests:
+            if event.data == b"\r\n":
+                return
+            event = RawData(event.data[2:])
+        await super().handle(event)
+
+    @property
+    def _is_between_requests(self) -> bool:
+        state = self.connection.their_state
+        return state in (h11.IDLE, h11.DONE) and not self.connection.trailing_data[0]
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        if event.http_version not in SPOKEN:
-            await self._send_error_response(505)
+        status = self._objection(event)
+        self._refused = status is not None
+        if status is not None:
+            await self._send_error_response(status)
             await self.send(Closed())
 
     async def _create_stream(self, request: h11.Request) -> None:
-        if request.http_version in SPOKEN:
+        if not self._refused:
             await super()._create_stream(_staying(request))
+
+    def _objection(self, request: h11.Request) -> int | None:
+        """Returns the status with which a request is refused by its head, or None."""
+        if request.http_version not in SPOKEN:
+            return 505
+        if request.method != request.method.upper():  # Hypercorn would take `get` for GET
+            return 400
+        # Who asks before he sends a body is told at once, and not first to go on (RFC 9110, section 10.1.1).
+        waits = self.connection.they_are_waiting_for_100_continue
+        return 413 if waits and _length(request) > self.limits.body_bytes else None
 
     async def _send_error_response(self, status_code: int) -> None:
         reason, refusal = self._refusal(status_code)
@@ -66,7 +94,9 @@ class Http11(H11Protocol):
 
     def _refusal(self, status: int) -> tuple[str, Refusal]:
         if status == HeadTooLarge.status:
-            return "large_head", HeadTooLarge(self.config.h11_max_incomplete_size + 1)
+            return "large_head", HeadTooLarge(self.limits.header_bytes)
+        if status == RequestTooLarge.status:
+            return "large_body", RequestTooLarge(self.limits.body_bytes)
         return ANSWERS.get(status, ANSWERS[400])
 
 
@@ -156,6 +186,7 @@ class Terms(NamedTuple):
     context: WorkerContext
     log: logging.Logger
     counters: Counters
+    limits: Limits
 
 
 class Connection(TCPServer):
@@ -186,7 +217,7 @@ class Connection(TCPServer):
         state = ConnectionState(self.state)
         send, context = self.protocol_send, cast("Any", self.context)
         made = Http11(self.app, self.config, context, requests, state, False, client, server, send)
-        made.counters = self._terms.counters
+        made.counters, made.limits = self._terms.counters, self._terms.limits
         return made
 
 
@@ -210,6 +241,11 @@ def _staying(request: h11.Request) -> h11.Request:
     return h11.Request(
         method=request.method, target=request.target, headers=headers, http_version=request.http_version
     )
+
+
+def _length(request: h11.Request) -> int:
+    """Returns the length that a request's body is said to have; the parser has seen that it is a number."""
+    return next((int(value) for name, value in request.headers if name == b"content-length"), 0)
 
 
 def _addresses(stream: GuardedStream) -> tuple[tuple[str, int] | None, tuple[str, int] | None]:

@@ -43,7 +43,11 @@ class Oneshot(Generic[T]):
         return self._outcome
 
     def get(self) -> T:
-        """Returns the value or raises the exception; RuntimeError when neither has been set."""
+        """Returns the value or raises the exception; RuntimeError when neither has been set.
+
+        An exception keeps the frames that it was raised through: who remembers it longer than they should
+        live looks at `outcome` instead.
+        """
         outcome = self._outcome
         if outcome is None:
             raise RuntimeError("nothing has been set yet")

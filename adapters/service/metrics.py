@@ -84,7 +84,27 @@ class State(Collector):
         ended.add_metric(["done"], counts.done)
         ended.add_metric(["failed"], counts.failed)
         yield ended
+        yield from self._connections()
         yield from self._isolates()
+
+    def _connections(self) -> Iterable[Metric]:
+        counters = self._service.connections
+        here = GaugeMetricFamily("laneyard_connections", "Open connections", labels=["transport"])
+        for transport, number in counters.here.items():
+            here.add_metric([transport], number)
+        yield here
+        yield CounterMetricFamily(
+            "laneyard_connections_accepted", "Connections that were taken", value=counters.accepted
+        )
+        yield CounterMetricFamily(
+            "laneyard_connections_failed", "Connections that met a bug", value=counters.failed
+        )
+        refused = CounterMetricFamily(
+            "laneyard_door_refused", "Connections and requests refused at the door", labels=["reason"]
+        )
+        for reason, number in counters.refused.items():
+            refused.add_metric([reason], number)
+        yield refused
 
     def _isolates(self) -> Iterable[Metric]:
         silent = GaugeMetricFamily("laneyard_repository_silent", "1 if it hangs", labels=["repository"])

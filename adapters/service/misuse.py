@@ -2,18 +2,8 @@
 
 from dataclasses import dataclass
 
+from adapters.api.bodies import InvalidRequest as InvalidRequest
 from domain.errors import Refusal
-
-
-@dataclass(eq=False)
-class InvalidRequest(Refusal):
-    """The request cannot be read: a body, a header or a parameter is not as it must be."""
-
-    why: str
-    code = "invalid_request"
-    text = "the request cannot be read: {why}."
-    remedy = "See /openapi.json."
-    status = 400
 
 
 @dataclass(eq=False)

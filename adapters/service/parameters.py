@@ -81,7 +81,10 @@ Undone = Annotated[
 OfLane = Annotated[
     str | None,
     QueryParameter(
-        name="lane", min_length=1, max_length=64, description="Only the events of the lane with this id."
+        name="lane",
+        min_length=1,
+        max_length=64,
+        description="Only the events of the lane with this id, which is whole.",
     ),
 ]
 After = Annotated[
@@ -120,8 +123,8 @@ Key = Annotated[
         required=False,
         description=(
             "The command's id; without it one is made. The same key with the same request is the same "
-            "command, also after a restart of the service: it is done once, and answered alike. A refusal is "
-            "not remembered. Plain, or in double quotes."
+            "command, also after a restart of the service: it is done once, and answered alike. What was "
+            "refused before anything began is decided again. Plain, or in double quotes."
         ),
     ),
 ]

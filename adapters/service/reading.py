@@ -12,12 +12,11 @@ import msgspec
 from adapters.api import comparing, keeping, lanes, resolve, showing
 from adapters.api.answers import Answer
 from adapters.api.documents import Health
-from adapters.api.events import Filter
+from adapters.api.events import about
 from adapters.api.paging import page
 from adapters.service.commanding import service_of
 from adapters.service.observing import Seen
 from adapters.service.responding import JSON, NDJSON, OUTCOME, TEXT, body_of, chosen, respond, sent
-from domain.envelope import stream_of
 from domain.paths import unpack
 
 if TYPE_CHECKING:
@@ -124,8 +123,7 @@ async def list_events(
 ) -> Response[bytes]:
     """Answers with a page of the log; `Link` says where the next one is."""
     service = service_of(request)
-    wanted = Filter(stream_of(lane) if lane else None, type_)
-    found = await service.reading(lambda reader: page(reader, after, limit, wanted))
+    found = await service.reading(lambda reader: page(reader, after, limit, about(reader, lane, type_)))
     headers = {"Vary": "Accept", "Laneyard-Outcome": "done", "Laneyard-Position": str(found.looked)}
     if found.next is not None:
         query = urlencode({**request.query_params.dict(), "after": found.next}, doseq=True)

@@ -8,6 +8,7 @@ from litestar import Request, Response
 
 from adapters.api.answers import encoded
 from adapters.api.documents import Lane
+from domain.errors import VersionMismatch
 
 if TYPE_CHECKING:
     from adapters.api.answers import Answer
@@ -50,6 +51,14 @@ def refuse(request: Http, problem: Problem, headers: dict[str, str] | None = Non
         body = f"{problem.detail} [{problem.code}]\n".encode()
         return sent(body, TEXT, problem.status, shown)
     return sent(encoded(problem) + b"\n", PROBLEM, problem.status, shown)
+
+
+def beside(error: Exception) -> dict[str, str]:
+    """Returns the headers that go with a refusal: when to come back, or the version that the lane has."""
+    after = getattr(error, "retry_after", None)
+    if after is not None:
+        return {"Retry-After": str(max(1, round(after)))}
+    return {"ETag": f'"{error.version}"'} if isinstance(error, VersionMismatch) else {}
 
 
 def sent(body: bytes, media: str, status: int, headers: dict[str, str]) -> Response[bytes]:

@@ -164,11 +164,12 @@ async def _serve_http(
     limits = service.settings.configuration.service
     whole = app.whole(service)
     await connections.serve(
-        whole if listeners.token is None else Authorised(whole, listeners.token),
+        whole if listeners.token is None else Authorised(whole, listeners.token, service.connections.refuse),
         listeners.found,
         connections.Limits(
             connections=limits.connections,
             header_bytes=limits.header_bytes,
+            body_bytes=limits.body_bytes,
             head_seconds=limits.head_timeout,
             send_seconds=limits.send_timeout,
             idle_seconds=limits.idle_timeout,

@@ -70,8 +70,8 @@ def ndjson(subscription: Subscription, heartbeat: float = HEARTBEAT) -> Stream:
 
 
 def text(subscription: Subscription, slugs: Mapping[str, str], heartbeat: float = HEARTBEAT) -> Stream:
-    """Returns the lines of the log as people read them; nothing is said while nothing happens."""
-    form = Form(b"", lambda item: f"{event_text(item.event, slugs)}\n".encode(), lambda _: b"")
+    """Returns the lines of the log as people read them; a heartbeat is an empty line."""
+    form = Form(b"", lambda item: f"{event_text(item.event, slugs)}\n".encode(), lambda _: b"\n")
     return Stream(subscription, form, heartbeat)
 
 

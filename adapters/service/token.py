@@ -83,14 +83,19 @@ def _objection(status: os.stat_result) -> str:
 class Authorised:
     """An application that answers over the Unix socket, and elsewhere to those who know the token."""
 
-    def __init__(self, app: App, token: str) -> None:
-        self._app, self._token = app, token.encode("ascii")
+    def __init__(self, app: App, token: str, refuse: Callable[[str], None] = lambda _: None) -> None:
+        """Lets those in who show the token; `refuse` is told the reason of each refusal."""
+        self._app, self._token, self._refuse = app, token.encode("ascii"), refuse
 
     async def __call__(self, scope: Scope, receive: Callable[[], Awaitable[Any]], send: Send) -> None:
-        """Passes the request on, or answers 401."""
-        if scope["type"] == "lifespan" or _over_unix(scope) or self._knows(scope):
+        """Passes the request on, or answers 401, after which the connection is closed."""
+        if scope["type"] == "lifespan" or _over_unix(scope):
+            await self._app(scope, receive, send)
+        elif self._knows(scope):
+            scope["state"]["trust"]()
             await self._app(scope, receive, send)
         else:
+            self._refuse(Unauthorised.code)
             await _refuse(send)
 
     def _knows(self, scope: Scope) -> bool:
@@ -107,5 +112,6 @@ async def _refuse(send: Send) -> None:
     refusal = Unauthorised()
     body = document_of(refusal)
     headers = [*headers_of(refusal, body), (b"www-authenticate", b'Bearer realm="laneyard"')]
+    headers.append((b"connection", b"close"))  # nobody rests here who has not shown the token
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -10,6 +10,8 @@ import trio
 from litestar import Response
 from litestar.params import QueryParameter
 
+from adapters.api.bodies import misfit
+from adapters.service.headers import command_id, expected_version
 from adapters.service.misuse import InvalidRequest, NoSuchAddress, UnsupportedMedia
 
 if TYPE_CHECKING:
@@ -37,7 +39,10 @@ class Understood:
             return
         if scope["path"].lower().startswith(SCHEMES):
             scope = {**scope, "path": "/" + scope["path"].split("//", 1)[1].partition("/")[2]}
-        if scope["method"] == "HEAD":
+        if scope["method"] == "OPTIONS" and scope["path"] == "*":  # the service itself (RFC 9110, 9.3.7)
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif scope["method"] == "HEAD":
             await self._head({**scope, "method": "GET"}, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -73,6 +78,9 @@ async def check(request: Http) -> Response[None] | None:
         if name not in REPEATED and len(request.query_params.getall(name)) > 1:
             raise InvalidRequest(f"the parameter {name!r} is given more than once")
     if request.method == "POST":
+        # The framework would tell of a pattern that does not match, and these say what is wanted.
+        command_id(request.headers.get("idempotency-key"))
+        expected_version(request.headers.get("if-match"))
         _check_media(request)
         await _check_body(request)
     return None
@@ -110,7 +118,7 @@ async def _check_body(request: Http) -> None:
     except RecursionError as error:
         raise InvalidRequest("body: it is nested too deeply") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"body: {error}") from error
+        raise misfit(error) from error
 
 
 def _whole(said: object) -> object:

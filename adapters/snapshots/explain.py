@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
 import trio
+from msgspec.structs import replace
 
 from adapters.files.blob import blob_hash
 from adapters.files.descriptors import DIRECTORY
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from domain.states import Basis
 
 NAMED = 1_000  # unexplained paths that are named; the rest is counted
+PREFIX = b"laneyard-explanation-1\n"
+NOTHING = hashlib.sha256(PREFIX).hexdigest()  # the digest where there was nothing to explain
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +64,7 @@ class Explanation:
         self._consent = frozenset(
             unpack(path).rstrip(b"/") for path in (basis.consent.paths if basis.consent else ())
         )
+        self._worn = basis.worn
         self._algorithm = algorithm_of(basis.commit)
         self._pointers = {blob_hash(self._algorithm, len(text), text).hexdigest() for text in pointers}
         self.beginnings: set[tuple[bytes, str]] = set()
@@ -75,6 +80,8 @@ class Explanation:
             return "pointer" if entry.kind == "file" and entry.oid in self._pointers else None
         if self._expected.holds(entry):
             return "snapshot" if entry.path in self._expected.held else "commit"
+        if self._worn and self._is_opened(entry):
+            return "opened"
         if (entry.path, entry.oid or "") in self.beginnings:
             return "interrupted"
         return "consent" if self._consented(entry.path) else None
@@ -82,6 +89,14 @@ class Explanation:
     def explains(self, entry: Entry) -> bool:
         """Tells whether anything explains the entry."""
         return self.reason(entry) is not None
+
+    def _is_opened(self, entry: Entry) -> bool:
+        """Tells whether a directory is as it was but for what a deletion of ours permits itself."""
+        if entry.kind != "directory" or entry.mode & stat.S_IRWXU != stat.S_IRWXU:
+            return False
+        closed = entry.mode & ~stat.S_IRWXU
+        modes = (closed | bits << 6 for bits in range(7))
+        return any(self._expected.holds(replace(entry, mode=mode)) for mode in modes)
 
     def _consented(self, path: bytes) -> bool:
         if b"." in self._consent or b"" in self._consent:
@@ -113,6 +128,9 @@ async def prepare(
     Raises SnapshotDamaged, RegistrationChanged, GitError, OSError: then nothing is explained.
     """
     root, admin = place
+    pointers = (b"gitdir: %s\n" % admin, b"gitdir: %s\n" % os.path.relpath(admin, root))
+    if basis.snapshot is None and agrees_to_all(basis):  # also where nothing can be read back any more
+        return Explanation(Expected(_bare(basis), {}), basis, pointers)
     tree = await tree_of(git, common, basis.commit)
     if basis.snapshot is not None and snapshot_dir is not None:
         manifest = await verify(git, snapshot_dir, common, basis.snapshot)
@@ -123,7 +141,6 @@ async def prepare(
         await _require_only_ours(git, snapshot_dir, common, admin, basis, manifest, tree)
     blobs = sorted({each.oid for each in tree.values() if each.mode != GITLINK})
     sizes = await objects.require_whole(git, common, blobs)
-    pointers = (b"gitdir: %s\n" % admin, b"gitdir: %s\n" % os.path.relpath(admin, root))
     begun = (b"",) if basis.partial else ()
     expected = Expected(manifest, tree)
     if manifest.content and not (basis.partial or agrees_to_all(basis)):
@@ -228,7 +245,7 @@ async def explain(
 
 
 def _verdict(entries: Iterable[Entry], explanation: Explanation) -> Verdict:
-    total, count, size = hashlib.sha256(b"laneyard-explanation-1\n"), 0, 0
+    total, count, size = hashlib.sha256(PREFIX), 0, 0
     unexplained: list[str] = []
     for entry in entries:
         reason = explanation.reason(entry)

@@ -11,7 +11,7 @@ from domain.errors import WrongState
 from domain.events import ReapingPlanned, TreeRetried
 from domain.evidence import Consent
 from domain.paths import display
-from domain.states import NeedsReview, Quarantined, Reaping, Returning, Undoing, name
+from domain.states import NeedsReview, Quarantined, Reaped, Reaping, Returning, Undoing, name
 
 if TYPE_CHECKING:
     from adapters.engine import Request
@@ -54,7 +54,17 @@ def reaped(concluded: Concluded) -> Done:
         if isinstance(fact, ReapingPlanned) and fact.consent is not None
         for path in fact.consent.paths
     ]
-    return ended(concluded, None, *given_up)
+    return ended(concluded, None, *_beside(concluded), *given_up)
+
+
+def _beside(concluded: Concluded) -> tuple[str, ...]:
+    """Returns where the rest is of a tree that was captured again when a deletion of it had begun."""
+    record = concluded.lane.record if isinstance(concluded.lane, Reaped) else None
+    left = record.left_of(record.edition) if record else None
+    if record is None or left is None or left == record.editions[-1].snapshot_id:
+        return ()
+    what = f"what was left when it was captured again is in snapshot {left}"
+    return (f"{what}; restore {record.slug} --snapshot {left[:8]} brings that back",)
 
 
 async def resnapshot(yard: Yard, row: Record, request: Request) -> Done:

@@ -68,6 +68,19 @@ RESNAPSHOTTED = (
     SnapshotPlanned(snapshot="s-2", tolerant=False),
     LaneSnapshotted(snapshot=LATER),
 )
+WORN = (*REAPING, explained, unexplained)  # the deletion may have begun
+WORN_RESNAPSHOTTED = (
+    *WORN,
+    SnapshotPlanned(snapshot="s-2", tolerant=False),
+    LaneSnapshotted(snapshot=LATER),
+)
+REMNANT_REAPED = (
+    *WORN_RESNAPSHOTTED,
+    ReapingPlanned(journal_format=1, edition=1, snapshot_id="s-2", consent=None),
+    explained,
+    destroyed,
+    reaped,
+)
 DISCARDED = (
     *IN_REVIEW,
     ReapingPlanned(
@@ -118,6 +131,7 @@ LIVES: dict[str, tuple[Fact, ...]] = {
     "put back": PUT_BACK,
     "snapshotted in review": RESNAPSHOTTED,
     "discarded": DISCARDED,
+    "reaped in two goes": REMNANT_REAPED,
     "residual": RESIDUAL,
     "retried": RETRIED,
     "failed at once": FAILED_AT_ONCE,

@@ -63,7 +63,7 @@ def test_no_two_facts_share_a_sentence() -> None:
         (BranchRejoined(branch=None, why="it has moved on"), "detached: it has moved on"),
         (restored, "edition 1 restored from the quarantine"),
         (replace(restored, differences=("a", "b")), "edition 1 restored from the quarantine; a; b"),
-        (unexplained, "nothing deleted, a person has to look: 1 entry is nowhere else"),
+        (unexplained, "nothing more is deleted, a person has to look: 1 entry is nowhere else"),
         (reaped, "edition 1 reaped: 3 entries, 120 bytes"),
         (sweep_planned, "a sweep of /srv/shop/.git found 1 lane due"),
         (replace(sweep_planned, repository=None, lanes=()), "a sweep found 0 lanes due"),

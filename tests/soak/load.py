@@ -66,7 +66,7 @@ class Client:
         self._chance = random.Random(number)
         self._connection = Connection(socket)
         self._lanes: dict[str, str] = {}  # by id, the state that was promised last
-        self._made = 0
+        self._made = self._seen = 0  # lanes, and the last position
         self.failure: BaseException | None = None
         self.thread = threading.Thread(target=self._run, name=self._name)
 
@@ -96,13 +96,14 @@ class Client:
             "list": f"/v1/lanes?near={near}",
             "list all": "/v1/lanes?observe=none",
             "health": "/v1/health",
-            "events": f"/v1/events?after={self._chance.randrange(200)}&limit=50",
+            "events": f"/v1/events?after={self._chance.randrange(self._seen + 1)}&limit=50",
             "repositories": "/v1/repositories",
         }
         if self._lanes:
             targets["show"] = f"/v1/lanes/{self._chance.choice([*self._lanes])}"
         kind = self._chance.choice([*targets])
-        self._answer(kind, "GET", targets[kind], {}, b"")
+        answer = self._answer(kind, "GET", targets[kind], {}, b"")
+        self._seen = max(self._seen, int(answer.headers.get("laneyard-position", 0)))
 
     def _change(self) -> None:
         if (len(self._lanes) < MOST and self._chance.random() < 0.5) or not self._lanes:

@@ -19,12 +19,12 @@ from adapters.store.reader import Reader
 from adapters.yard.ending import Candidate, Swept
 from domain.envelope import REPOSITORY_STREAM
 from domain.errors import NoSuchPosition, WrongState
-from domain.events import RepositoryRegistered
+from domain.events import RepositoryRegistered, TreeUnexplained
 from domain.evidence import Identity, Obstacle, Seen, Unknown
 from domain.lane import fold
 from domain.states import Active, NeedsReview, Quarantined
 from tests.adapters.store.lives import NOON, REPOSITORY, entry, life, noon
-from tests.domain.lives import IN_REVIEW, LIVES, UNDOING_IN_REVIEW
+from tests.domain.lives import IN_REVIEW, LIVES, REAPING, REMNANT_REAPED, UNDOING_IN_REVIEW, WORN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -241,6 +241,40 @@ def test_what_a_failed_creation_left_can_only_be_discarded(tmp_path: Path) -> No
     with told(UNDOING_IN_REVIEW, tmp_path) as reader:
         [row] = reader.lanes()
         assert decoded(showing.review(reader, row))["exits"] == ["--discard"]
+
+
+def test_what_may_be_gone_in_part_is_not_put_back(tmp_path: Path) -> None:
+    with told(WORN, tmp_path) as reader:
+        [row] = reader.lanes()
+        answer = showing.review(reader, row)
+        lane, _ = reader.lane(str(row["id"]))
+    assert decoded(answer)["exits"] == ["--resnapshot", "--discard"]
+    slug, lines = row["slug"], answer.text.splitlines()
+    assert lines[-3:] == [
+        f"  laneyard review {slug} --resnapshot  capture what is left of it, and reap that",
+        f"  laneyard review {slug} --discard     delete what is left of it, with a recorded consent",
+        f"after --discard, 'laneyard restore {slug}' brings it back from snapshot s-1",
+    ]
+    out = f"laneyard review {slug}"
+    told_next = f"{out}; or {out} --discard, and then laneyard restore {slug}"
+    assert showing.next_step(lane, row, None) == told_next
+
+
+def test_a_tree_that_is_missing_can_only_be_discarded(tmp_path: Path) -> None:
+    missing = TreeUnexplained(cause="tree_missing", reason="it is not there", paths=(), count=0)
+    with told((*REAPING, missing), tmp_path) as reader:
+        [row] = reader.lanes()
+        answer = showing.review(reader, row)
+    assert decoded(answer)["exits"] == ["--discard"]
+    assert answer.text.endswith(f"'laneyard restore {row['slug']}' brings it back from snapshot s-1")
+
+
+def test_a_snapshot_of_what_was_left_is_marked(tmp_path: Path) -> None:
+    with told(REMNANT_REAPED, tmp_path) as reader:
+        [row] = reader.lanes()
+        lines = showing.show(reader, row, None).text.splitlines()
+    at = lines.index("snapshots")
+    assert [line.endswith(", of what was left") for line in lines[at + 1 : at + 3]] == [False, True]
 
 
 def test_a_lane_that_waits_for_nobody_is_not_reviewed(reader: Reader) -> None:

@@ -43,6 +43,18 @@ def test_a_tree_that_is_explained_goes_with_its_root(root: Path) -> None:
     assert not root.exists()
 
 
+def test_what_is_spared_stays_with_the_root_and_all_else_goes(root: Path) -> None:
+    (root / "a").mkdir()
+    for name in (".git", "a/.git", "file"):
+        (root / name).touch()
+    path = os.fsencode(root)
+    done = demolish(path, identify(path), "sha1", lambda entry: True, b".git")
+    assert (done.entries, done.refused_count, done.failed_count) == (3, 0, 0)
+    assert names_below(root) == [".git"]
+    assert destroy(root).entries == 2
+    assert not root.exists()
+
+
 def test_every_kind_and_every_name_goes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     os.mkfifo("fifo")

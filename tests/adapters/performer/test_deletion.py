@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from adapters.performer import proof
 from domain.effects import Destroy, Destroyed, Explain, Explained, NotDone, Unexplained
 from tests.sagas.trees import walk, write
 
@@ -54,6 +55,80 @@ async def test_a_deletion_that_died_half_way_is_finished(lane: Lane, gone: int) 
         os.unlink(lane.at(path))
     assert await lane.perform(effect) == Destroyed()
     assert not os.path.lexists(lane.path)
+
+
+async def test_a_tree_that_was_moved_away_is_missing_and_not_deleted(lane: Lane) -> None:
+    effect = destroying(lane, await captured(lane))
+    os.rename(lane.path, lane.path + b"-away")
+    outcome = await lane.perform(effect)
+    assert isinstance(outcome, Unexplained)
+    assert outcome.cause == "tree_missing"
+    os.rename(lane.path + b"-away", lane.path)
+    assert await lane.perform(effect) == Destroyed()
+
+
+async def test_what_was_proved_of_one_explanation_is_not_proved_of_another(lane: Lane) -> None:
+    effect = destroying(lane, await captured(lane))
+    assert await lane.perform(effect) == Destroyed()
+    outcome = await lane.perform(replace(effect, digest="another"))
+    assert isinstance(outcome, Unexplained)
+    assert outcome.cause == "tree_missing"
+
+
+async def test_a_tree_that_stays_proves_nothing(lane: Lane) -> None:
+    basis = await captured(lane)
+    effect = destroying(lane, basis)
+    proof.give(effect)
+    lane.write(b"deep/late", b"late\n")
+    assert isinstance(await lane.perform(effect), Unexplained)
+    os.rename(lane.path, lane.path + b"-away")
+    outcome = await lane.perform(effect)
+    assert isinstance(outcome, Unexplained)
+    assert outcome.cause == "tree_missing"
+
+
+async def test_a_registration_that_is_another_trees_by_now_proves_nothing(lane: Lane) -> None:
+    effect = destroying(lane, await captured(lane))
+    write(os.path.join(lane.admin, b"gitdir"), lane.path + b"-other/.git\n")
+    proof.give(effect)
+    assert os.listdir(lane.admin).count(proof.NAME) == 0
+    assert not proof.is_given(effect)
+
+
+async def test_a_consent_to_all_of_a_tree_that_is_gone_deletes_nothing_that_comes_back(lane: Lane) -> None:
+    basis = lane.basis(await lane.captured(), b".")
+    effect, look = destroying(lane, basis), explaining(lane, basis)
+    os.rename(lane.path, lane.path + b"-away")
+    outcome = await lane.perform(look)
+    assert isinstance(outcome, Explained)
+    assert (outcome.entries, outcome.bytes) == (0, 0)
+    gone = replace(effect, digest=outcome.digest)
+    assert await lane.perform(gone) == Destroyed()
+    os.rename(lane.path + b"-away", lane.path)
+    before = walk(lane.path)
+    assert isinstance(await lane.perform(gone), Unexplained)
+    assert walk(lane.path) == before
+
+
+async def test_a_directory_that_a_killed_deletion_has_opened_is_as_it_was(lane: Lane) -> None:
+    lane.write(b"cache/one", b"one\n")
+    os.chmod(lane.at(b"cache"), 0o555)
+    basis = await captured(lane)
+    effect = destroying(lane, basis)
+    os.chmod(lane.at(b"cache"), 0o755)
+    os.unlink(lane.at(b"cache/one"))
+    outcome = await lane.perform(explaining(lane, basis))
+    assert isinstance(outcome, Unexplained)
+    assert outcome.paths == ("cache",)
+    assert isinstance(await lane.perform(explaining(lane, replace(basis, worn=True))), Explained)
+    assert await lane.perform(effect) == Destroyed()
+
+
+async def test_a_tree_that_stays_gets_its_pointer_again(lane: Lane) -> None:
+    effect = destroying(lane, await captured(lane))
+    os.unlink(lane.at(b".git"))
+    proof.keep_pointer(effect)
+    assert lane.git("rev-parse", "--show-toplevel").strip() == lane.path
 
 
 async def test_what_comes_after_the_explanation_is_kept_with_what_leads_to_it(lane: Lane) -> None:

@@ -52,15 +52,17 @@ async def front(
     folder: Path,
     *,
     tcp: bool = False,
+    both: bool = False,
     uid: int | None = None,
     grace: float = 0.5,
     limits: Limits | None = None,
 ) -> AsyncIterator[Front]:
     path, stopping = os.fsencode(folder / "s"), trio.Event()
     listener = listen_tcp("127.0.0.1:0") if tcp else listen_unix(path)
+    listeners = [listener, listen_unix(path)] if both else [listener]
     mine = socket.socket(fileno=os.dup(listener.fileno()))  # serve closes its own
     start = partial(
-        serve, app, [listener], limits or Limits(), LOG, stopping=stopping, grace=grace,
+        serve, app, listeners, limits or Limits(), LOG, stopping=stopping, grace=grace,
         uid=os.getuid() if uid is None else uid,
     )  # fmt: skip
     with mine:

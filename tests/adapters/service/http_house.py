@@ -91,7 +91,11 @@ async def house(home: Path | World, **limits: Any) -> AsyncIterator[House]:  # n
             await Recovery(service).run()
             whole = app.whole(service)
             path, stopping = os.path.join(settings.state_dir, b"laneyard.sock"), trio.Event()
-            terms = connections.Limits(header_bytes=chosen.header_bytes, head_seconds=chosen.head_timeout)
+            terms = connections.Limits(
+                header_bytes=chosen.header_bytes,
+                body_bytes=chosen.body_bytes,
+                head_seconds=chosen.head_timeout,
+            )
             await nursery.start(
                 partial(
                     connections.serve, whole, [listen_unix(path)], terms, LOG,

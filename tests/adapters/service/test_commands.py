@@ -125,7 +125,7 @@ async def test_more_commands_than_the_service_takes_are_refused_and_known_ones_a
 async def test_what_ended_is_forgotten_oldest_first_and_failures_push_out_no_success(
     one: Isolate[Thing],
 ) -> None:
-    commands = Commands(remembered=3)
+    commands = Commands(done=3, failed=2)
     for number in range(5):
         assert await commands.submit(f"good {number}", b"d", None, Runs(one).start).wait(5)
     for number in range(5):
@@ -134,8 +134,16 @@ async def test_what_ended_is_forgotten_oldest_first_and_failures_push_out_no_suc
     kept = [f"{kind} {number}" for kind in ("good", "bad") for number in range(5)]
     assert [each for each in kept if commands.find(each)] == [
         *("good 2", "good 3", "good 4"),
-        *("bad 2", "bad 3", "bad 4"),
+        *("bad 3", "bad 4"),
     ]
+
+
+async def test_what_is_remembered_weighs_no_more_than_it_may(one: Isolate[Thing]) -> None:
+    commands = Commands(weight=10, weigh=lambda command: int(command.id.split()[1]))
+    for name in ("a 4", "b 4", "c 3", "d 11", "e 7"):
+        assert await commands.submit(name, b"d", None, Runs(one).start).wait(5)
+    kept = [each for each in ("a 4", "b 4", "c 3", "d 11", "e 7") if commands.find(each)]
+    assert kept == ["c 3", "e 7"]
 
 
 async def test_while_it_stops_nothing_new_begins_and_what_is_known_is_joined(
@@ -172,7 +180,7 @@ async def test_many_threads_that_send_the_same_request_run_it_once(one: Isolate[
 
 
 async def test_a_failure_that_was_made_good_is_not_remembered_beside_the_success(one: Isolate[Thing]) -> None:
-    commands, runs = Commands(remembered=1), Runs(one, ValueError("once"))
+    commands, runs = Commands(done=1, failed=1), Runs(one, ValueError("once"))
     for _ in range(2):
         assert await commands.submit("id", b"d", None, runs.start).wait(5)
     assert await commands.submit("next", b"d", None, runs.start).wait(5)

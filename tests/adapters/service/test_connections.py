@@ -14,6 +14,7 @@ from tests.adapters.service.front import (
     GET,
     LAST,
     App,
+    Front,
     Receive,
     Scope,
     Send,
@@ -137,6 +138,29 @@ async def test_more_connections_than_the_limit_are_told_to_come_again(tmp_path: 
         assert status(await door.ask()) == 200
 
 
+async def test_tcp_has_half_of_the_connections_and_the_socket_the_rest(tmp_path: Path) -> None:
+    async with (
+        front(hello, tmp_path, tcp=True, both=True, limits=Limits(connections=4)) as door,
+        await door.connect(),
+        await door.connect(),
+    ):
+        await until(lambda: door.counters.here == {"tcp": 2, "unix": 0})
+        refused = await door.ask()
+        assert (problem(refused)["code"], problem(refused)["details"]) == (
+            "too_many_connections",
+            {"limit": 2},
+        )
+        async with await unix(door), await unix(door):
+            await until(lambda: door.counters.here == {"tcp": 2, "unix": 2})
+            full = await unix(door)
+            assert problem(await read_all(full))["details"] == {"limit": 4}
+            await full.aclose()
+
+
+async def unix(door: Front) -> trio.SocketStream:
+    return await trio.open_unix_socket(os.fsdecode(door.path))
+
+
 @pytest.mark.slow
 async def test_600_idle_connections_leave_the_service_alive_and_go_without_a_trace(tmp_path: Path) -> None:
     async with front(hello, tmp_path) as door, await door.connect() as regular:
@@ -225,6 +249,8 @@ async def test_a_head_of_exactly_the_limit_is_taken_and_one_byte_more_is_not(tmp
         TLS_HELLO,
         bytes(range(256)) * 8,
         b"\r\n\r\n",
+        b"get / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"Get / HTTP/1.1\r\nHost: x\r\n\r\n",
         b"GET\r\n\r\n",
         b"GET / HTTP/1.1\r\n\r\n",  # no host
         b"GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n",
@@ -242,6 +268,17 @@ async def test_what_is_no_http_is_refused_as_such(tmp_path: Path, data: bytes, t
         assert b"laneyard-outcome: refused" in response
         await door.empty()
         assert (door.counters.refused, door.counters.failed) == ({"malformed": 1}, 0)
+
+
+@pytest.mark.parametrize("pieces", [[b"\r\n" + LAST], [b"\r\n", LAST], [GET, b"\r\n", LAST]])
+async def test_an_empty_line_before_a_request_is_passed_over(tmp_path: Path, pieces: list[bytes]) -> None:
+    async with front(hello, tmp_path) as door, await door.connect() as client:
+        for piece in pieces:
+            await client.send_all(piece)
+            await trio.testing.wait_all_tasks_blocked(0.005)
+        answers = await read_all(client)
+        assert answers.count(b"HTTP/1.1 200") == sum(b"GET" in each for each in pieces)
+        assert b"HTTP/1.1 400" not in answers
 
 
 async def test_garbage_in_a_body_ends_that_connection_only(tmp_path: Path) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from typing import TYPE_CHECKING
 
+import trio
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.adapters.service.front import until
 from tests.adapters.service.http_house import TEXT, house
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
     from tests.adapters.service.http_house import House
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
-LABELS = {"method", "route", "status", "state", "outcome", "le", "repository"}
+LABELS = {"method", "route", "status", "state", "outcome", "le", "repository", "transport", "reason"}
 
 
 async def measured(served: House) -> dict[Sample, float]:
@@ -63,6 +69,44 @@ async def test_no_request_adds_a_label_of_its_own(tmp_path: Path) -> None:
     assert not [each for _, each in values if lane in each or "nobody" in each or "key-" in each]
     assert {each for name, each in values if name == "method"} == {"GET", "POST", "other"}
     assert "none" in {each for name, each in values if name == "route"}
+
+
+async def test_what_is_refused_at_the_door_is_counted_by_its_reason(tmp_path: Path) -> None:
+    async with house(tmp_path, header_bytes=4096) as served:
+        await served.raw(b"GARBAGE\r\n\r\n")
+        await served.raw(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 5000 + b"\r\n\r\n")
+        served.service.connections.refuse("unauthorised")  # as the guard of TCP does
+        found = await measured(served)
+    refused = [
+        value(found, "laneyard_door_refused_total", reason=each) for each in ("malformed", "large_head")
+    ]
+    assert refused == [1, 1]
+    assert value(found, "laneyard_door_refused_total", reason="unauthorised") == 1
+    assert value(found, "laneyard_connections", transport="unix") == 1
+    assert value(found, "laneyard_connections", transport="tcp") == 0
+    assert value(found, "laneyard_connections_accepted_total") == 3
+
+
+async def test_a_client_that_goes_away_within_its_body_is_no_bug_of_ours(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = (
+        b"POST /v1/lanes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+    )
+    with caplog.at_level(logging.DEBUG):
+        async with house(tmp_path) as served:
+            for _ in range(5):
+                async with await trio.open_unix_socket(os.fsdecode(served.socket)) as client:
+                    await client.send_all(head + b'{"re')
+            await until(lambda: served.service.connections.open == 0)
+            found = await measured(served)
+    assert [
+        sample for sample in found if "http_requests" in sample[0] and ("status", "500") in sample[1]
+    ] == []
+    assert [
+        each for each in caplog.records if each.levelno > logging.DEBUG and "request" in each.message
+    ] == []
+    assert any("has gone before" in each.message for each in caplog.records)
 
 
 async def test_health_tells_whether_commands_are_taken(tmp_path: Path) -> None:

@@ -95,6 +95,8 @@ BODIES: list[tuple[bytes, int]] = [
     (b'{"snapshot": 1}', 400),
     (b'{"edition": ' + b"9" * 10_000 + b"}", 400),
     (b'{"snapshot": "\\ud800"}', 400),
+    (b'{"snapshot": "%s"}' % (b"x" * 4096), 409),
+    (b'{"snapshot": "%s"}' % (b"y" * 4097), 400),
     (b'{"bogus": 1}', 400),
     (b"[" * NEST, 400),
     (b"[" * NEST + b"]" * NEST, 400),
@@ -127,7 +129,7 @@ async def test_what_does_not_fit_is_told_by_the_name_that_the_client_uses(tmp_pa
             (await served.post("/v1/lanes")).json()["detail"],
             (await served.post("/v1/lanes/x/reap", if_match="x")).json()["detail"],
         ]
-    names = ("all:", "'sate'", "type:", "'at'", "'to'", "nam", "body", "If-Match:")
+    names = ("all:", "'sate'", "type:", "'at'", "'to'", "nam", "body", "If-Match must be one version")
     assert [name for name, detail in zip(names, told, strict=True) if name not in detail] == []
     assert "data" not in told[-1]
 
@@ -171,7 +173,16 @@ async def test_nothing_is_forced_by_what_is_no_boolean(tmp_path: Path) -> None:
 CREATIONS: list[tuple[dict[str, object], int, str]] = [
     ({"name": ""}, 422, "invalid_name"),
     ({"name": "a\0b"}, 422, "invalid_name"),
-    ({"name": "x" * 20_000}, 422, "invalid_name"),
+    ({"name": "x" * 4096}, 422, "invalid_name"),
+    ({"name": "x" * 4097}, 400, "invalid_request"),
+    ({"base": "x" * 4096}, 422, "unknown_base"),
+    ({"base": "x" * 4097}, 400, "invalid_request"),
+    ({"parent": "x" * 4096}, 404, "no_such_lane"),
+    ({"parent": "x" * 4097}, 400, "invalid_request"),
+    ({"branch": "x" * 4096}, 422, "invalid_branch_name"),
+    ({"branch": "x" * 4097}, 400, "invalid_request"),
+    ({"owner": "x" * 200}, 422, "invalid_owner"),
+    ({"owner": "session:" + "x" * 193}, 400, "invalid_request"),
     ({"name": 7}, 400, "invalid_request"),
     ({"repository": "relative"}, 404, "not_a_repository"),
     ({"repository": "/a\0b"}, 404, "not_a_repository"),
@@ -217,6 +228,7 @@ ADDRESSES: list[tuple[str, int]] = [
     ("/v1/lanes/" + "x" * 65, 400),
     ("/v1/commands/%C3%A9", 400),
     ("*", 404),
+    ("/v1/commands/a%20b", 400),
     ("/v1/repositories#x", 404),
     ("/v1/lanes/\xe9", 400),
     ("/v1/lanes?near=relative", 400),
@@ -279,6 +291,43 @@ async def test_a_body_that_is_too_large_is_refused_and_the_connection_goes_on(tm
         assert code(large) == (413, "request_too_large")
         for _ in range(3):
             assert (await served.get("/v1/health")).status_code == 200
+
+
+async def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(tmp_path: Path) -> None:
+    head = (
+        b"POST /v1/rebuild HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Connection: close\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+    )
+    async with house(tmp_path, body_bytes=10_000) as served:
+        refused = await served.raw(head % 10_001)
+        taken = await served.raw(head % 2 + b"{}")
+    assert refused.startswith(b"HTTP/1.1 413 ")
+    assert b"request_too_large" in refused
+    assert b" 100 " not in refused
+    assert taken.startswith(b"HTTP/1.1 100 ")
+    assert b"HTTP/1.1 200 " in taken
+
+
+async def test_the_methods_of_the_service_itself_can_be_asked_for(tmp_path: Path) -> None:
+    async with house(tmp_path) as served:
+        answer = await served.raw(b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 204 ")
+
+
+async def test_a_problem_is_one_line_of_text_whatever_it_is_about(tmp_path: Path) -> None:
+    path = "/no\nsuch\r\x1b[31mplace\x07"
+    async with house(tmp_path) as served:
+        told = [
+            await served.get("/v1/lanes", TEXT, repository=path),
+            await served.get("/v1/events", TEXT, lane="a\nb"),
+            await served.get("/v1/lanes/a%0Ab", TEXT),
+        ]
+        exact = await served.get("/v1/lanes", repository=path)
+    assert [each.status_code for each in told] == [404, 404, 404]
+    for each in told:
+        assert each.text.endswith("]\n")
+        assert each.text[:-1].isprintable()
+    assert exact.json()["details"]["path"].startswith(path)
 
 
 async def test_a_body_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:

@@ -5,11 +5,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
+from adapters.api.problems import problem as told
+from adapters.service.connections import Limits
 from adapters.service.token import Authorised, UnsafeToken, read_token
-from tests.adapters.service.front import Receive, Scope, Send, front, hello, problem, status
+from tests.adapters.service.front import (
+    Receive,
+    Scope,
+    Send,
+    first,
+    front,
+    hello,
+    problem,
+    read_all,
+    status,
+)
 
 NOBODY = 65534
+TOKEN = b"Authorization: Bearer secret\r\n"
 
 
 @pytest.fixture
@@ -42,6 +56,9 @@ def test_a_token_that_others_may_use_is_refused(path: Path, mode: int) -> None:
     with pytest.raises(UnsafeToken, match=f"{mode:04o}") as caught:
         token_at(path)
     assert "secret" not in str(caught.value)
+    meant = told(caught.value)
+    assert meant is not None
+    assert (meant.code, meant.outcome) == ("unsafe_token", "unavailable")
 
 
 @pytest.mark.parametrize(
@@ -119,6 +136,44 @@ async def test_over_tcp_a_request_without_the_token_is_refused(tmp_path: Path, h
 async def test_over_tcp_a_request_with_the_token_is_answered(tmp_path: Path, given: bytes) -> None:
     async with front(Authorised(hello, "secret"), tmp_path, tcp=True) as door:
         assert status(await door.ask(request(given))) == 200
+
+
+async def test_a_refusal_closes_the_connection_and_is_counted(tmp_path: Path) -> None:
+    refused: list[str] = []
+    guard = Authorised(hello, "secret", refused.append)
+    async with front(guard, tmp_path, tcp=True) as door, await door.connect() as client:
+        for headers, expected in ((TOKEN, 200), (b"", 401)):
+            await client.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n")
+            answer = await first(client)
+            assert status(answer) == expected
+            assert (b"connection: close" in answer) == (expected == 401)
+        assert await read_all(client) == b""
+    assert refused == ["unauthorised"]
+
+
+@pytest.mark.slow
+async def test_over_tcp_only_who_has_shown_the_token_may_rest(tmp_path: Path) -> None:
+    guard, limits = Authorised(hello, "secret"), Limits(head_seconds=0.3)
+    async with (
+        front(guard, tmp_path, tcp=True, both=True, limits=limits) as door,
+        await trio.open_unix_socket(os.fsdecode(door.path)) as owner,
+        await door.connect() as known,
+        await door.connect() as silent,
+        await door.connect() as late,
+    ):
+        begun = trio.current_time()
+        await known.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n" + TOKEN + b"\r\n")
+        assert status(await first(known)) == 200
+        await trio.sleep(0.2)
+        await late.send_all(b"GET / HT")
+        assert await read_all(silent) == b""
+        assert problem(await read_all(late))["code"] == "head_too_slow"
+        assert trio.current_time() - begun < 0.6  # the first byte gives no more time
+        await trio.sleep(0.2)
+        await known.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n" + TOKEN + b"\r\n")
+        assert status(await first(known)) == 200
+        await owner.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert status(await first(owner)) == 200
 
 
 async def test_over_the_unix_socket_no_token_is_asked_for(tmp_path: Path) -> None:
