@@ -229,16 +229,6 @@ def test_a_followed_log_goes_on_without_the_service_and_with_the_next(
     assert lines == desk.program(*form, "log", "fix", "--type", "lane.*").out.splitlines(keepends=True)
 
 
-def test_a_log_is_followed_from_a_position_that_is_still_to_come(desk: Desk) -> None:
-    desk.program("create", "fix")
-    with desk.start("--json", "log", "--after", "6", "--follow") as following:
-        desk.program("create", "other")
-        assert following.stdout is not None
-        assert json.loads(following.stdout.readline())["position"] == 7
-        following.send_signal(signal.SIGINT)
-        assert following.wait(30) == 130
-
-
 @pytest.mark.engine_only("a service comes up later")
 def test_a_service_that_comes_up_while_the_lock_is_waited_for_is_asked(
     desk: Desk, laneyard: Laneyard, capsys: pytest.CaptureFixture[str]
