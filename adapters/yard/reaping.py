@@ -64,7 +64,7 @@ def _beside(concluded: Concluded) -> tuple[str, ...]:
     if record is None or left is None or left == record.editions[-1].snapshot_id:
         return ()
     what = f"what was left when it was captured again is in snapshot {left}"
-    return (f"{what}; restore {record.slug} --snapshot {left[:8]} brings that back",)
+    return (f"{what}; laneyard restore {record.slug} --snapshot {left[:8]} brings that back",)
 
 
 async def resnapshot(yard: Yard, row: Record, request: Request) -> Done:
