@@ -10,9 +10,9 @@ import trio
 
 from adapters import config
 from adapters.cli.failures import tell
+from adapters.service.front.sockets import SocketError
 from adapters.service.logs import configure
 from adapters.service.serve import serve
-from adapters.service.sockets import SocketError
 
 if TYPE_CHECKING:
     from argparse import Namespace

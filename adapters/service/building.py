@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapters.glances import Glances
-from adapters.service.commanding import weight
 from adapters.service.commands import Commands
-from adapters.service.isolate import Isolate
-from adapters.service.isolate_registry import Isolates
+from adapters.service.isolates.isolate import Isolate
+from adapters.service.isolates.registry import Isolates
 from adapters.service.service import Service, Station
+from adapters.service.stream.tail import Tail
 from adapters.service.tables import Tables
-from adapters.service.tail import Tail
+from adapters.service.web.commanding import weight
 from adapters.store.reader import Reader
 from adapters.wiring import open_store, yard_over
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adapters.service.isolate_jobs import Job
+from adapters.service.isolates.jobs import Job
 from adapters.service.refusals import Overloaded, Stopping
 from domain.errors import CommandReused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapters.service.isolate_jobs import State
+    from adapters.service.isolates.jobs import State
 
 MOST = 256  # unfinished commands
 DONE, FAILED = 10_000, 1_000  # commands that are remembered

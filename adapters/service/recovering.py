@@ -18,7 +18,7 @@ from adapters.wiring import new_request
 from domain.envelope import lane_of
 
 if TYPE_CHECKING:
-    from adapters.service.isolate_jobs import Job
+    from adapters.service.isolates.jobs import Job
     from adapters.service.service import Service, Station
 
 LOG = logging.getLogger("laneyard.recovery")

@@ -14,15 +14,17 @@ import msgspec
 import trio
 
 from adapters.git.door import abandon_all
-from adapters.service import app, connections, listening, systemd, tending
+from adapters.service import systemd, tending
 from adapters.service.building import open_service
+from adapters.service.front import connections, listening
+from adapters.service.front.token import Authorised
 from adapters.service.recovering import Recovery
 from adapters.service.signals import obey
-from adapters.service.token import Authorised
+from adapters.service.web import app
 
 if TYPE_CHECKING:
     from adapters.config import Settings
-    from adapters.service.listening import Listeners
+    from adapters.service.front.listening import Listeners
     from adapters.service.service import Service
     from adapters.service.systemd import Notifier
 

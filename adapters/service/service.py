@@ -14,11 +14,11 @@ import trio
 
 from adapters import repositories
 from adapters.files.errors import words
-from adapters.service.connections import Counters
+from adapters.service.front.connections import Counters
 from adapters.service.kept import Kept
 from adapters.service.looking import Lookers
-from adapters.service.misuse import InvalidRequest
 from adapters.service.observing import Observer
+from adapters.service.web.misuse import InvalidRequest
 from adapters.store.reader import Reader
 from domain.errors import NoSuchLane, NotARepository
 from domain.paths import display, pack, unpack
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from adapters.engine import Request as Asked
     from adapters.glances import Glances
     from adapters.service.commands import Commands
-    from adapters.service.isolate import Isolate, Isolates
+    from adapters.service.isolates.isolate import Isolate, Isolates
+    from adapters.service.stream.tail import Tail
     from adapters.service.tables import Tables
-    from adapters.service.tail import Tail
     from adapters.store.journal import Journal
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard

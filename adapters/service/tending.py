@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import trio
 from eventsourcing.persistence import PersistenceError
 
-from adapters.service import sweeping, systemd
+from adapters.service import systemd
 from adapters.service.refusals import Unavailable
+from adapters.service.web import sweeping
 from adapters.store.errors import StoreError
 
 if TYPE_CHECKING:
     from adapters.api.answers import Answer
-    from adapters.service.isolate_jobs import Job
+    from adapters.service.isolates.jobs import Job
     from adapters.service.recovering import Recovery
     from adapters.service.service import Service
     from adapters.service.systemd import Notifier

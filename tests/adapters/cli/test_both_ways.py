@@ -10,7 +10,7 @@ import pytest
 
 from adapters.cli import main
 from adapters.cli.parser import FARTHEST
-from adapters.service.parameters import POSITION
+from adapters.service.web.parameters import POSITION
 from tests.adapters.cli.conftest import Desk, Ran
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import trio
 
-from adapters.service.connections import Counters, Limits, serve
-from adapters.service.sockets import listen_tcp, listen_unix
+from adapters.service.front.connections import Counters, Limits, serve
+from adapters.service.front.sockets import listen_tcp, listen_unix
 
 LOG = logging.getLogger("tests.front")
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

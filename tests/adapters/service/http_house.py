@@ -13,10 +13,11 @@ import httpx
 import msgspec
 import trio
 
-from adapters.service import app, connections
 from adapters.service.building import open_service
+from adapters.service.front import connections
+from adapters.service.front.sockets import listen_unix
 from adapters.service.recovering import Recovery
-from adapters.service.sockets import listen_unix
+from adapters.service.web import app
 from domain.paths import pack
 from tests.adapters.service.front import LOG
 from tests.sagas.worlds import World

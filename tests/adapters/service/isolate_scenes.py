@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from adapters.service.isolate import Isolate
+from adapters.service.isolates.isolate import Isolate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -16,7 +16,7 @@ from tests.adapters.service.isolate_scenes import Pipe, Thing, isolate, until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapters.service.isolate import Isolate, Job
+    from adapters.service.isolates.isolate import Isolate, Job
 
 
 @pytest.fixture

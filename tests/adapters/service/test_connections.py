@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from adapters.service.connections import Limits
+from adapters.service.front.connections import Limits
 from tests.adapters.service.front import (
     GET,
     LAST,
@@ -567,9 +567,9 @@ SERVE_WITH_FEW_DESCRIPTORS = """
 import logging, os, resource, sys
 from functools import partial
 import trio
-from adapters.service.connections import Limits, serve
+from adapters.service.front.connections import Limits, serve
 from adapters.service.logs import configure
-from adapters.service.sockets import listen_unix
+from adapters.service.front.sockets import listen_unix
 from tests.adapters.service.front import hello
 
 async def main():

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapters.api import documents
-from adapters.service.app import build
-from adapters.service.description import describe
+from adapters.service.web.app import build
+from adapters.service.web.description import describe
 from domain.paths import pack
 from domain.states import NAMES
 from tests.adapters.cli.conftest import Desk

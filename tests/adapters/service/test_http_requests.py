@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapters.service import denials, misuse, refusals
-from adapters.service.described import codes_by_status
+from adapters.service import refusals
+from adapters.service.front import denials
+from adapters.service.web import misuse
+from adapters.service.web.described import codes_by_status
 from tests.adapters.service.http_house import JSON, NDJSON, PROBLEM, TEXT, house
 from tests.adapters.service.test_http_keys import code
 

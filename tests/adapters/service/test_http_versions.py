@@ -10,8 +10,9 @@ import pytest
 import trio
 
 from adapters.api import operations
-from adapters.service import building, reading
-from adapters.service.headers import preference
+from adapters.service import building
+from adapters.service.web import reading
+from adapters.service.web.headers import preference
 from adapters.wiring import yard_over
 from domain.effects import Move
 from tests.adapters.service.http_house import house

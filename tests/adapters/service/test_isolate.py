@@ -16,9 +16,9 @@ import trio
 import trio.testing
 
 from adapters.api.answers import NotReached
-from adapters.service.isolate import Isolate
-from adapters.service.isolate_jobs import WorkBroke
-from adapters.service.isolate_oneshot import Oneshot, Value
+from adapters.service.isolates.isolate import Isolate
+from adapters.service.isolates.jobs import WorkBroke
+from adapters.service.isolates.oneshot import Oneshot, Value
 from adapters.service.refusals import RepositoryBusy, RepositorySilent, Stopping
 from domain.errors import WrongState
 from tests.adapters.service.isolate_scenes import (
@@ -35,7 +35,7 @@ from tests.adapters.service.isolate_scenes import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from adapters.service.isolate import Job
+    from adapters.service.isolates.isolate import Job
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapters.service.isolate import Isolate, Isolates
+from adapters.service.isolates.isolate import Isolate, Isolates
 from adapters.service.refusals import Overloaded, RepositoryBusy, Stopping
 from tests.adapters.service.isolate_scenes import (
     Pipe,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.service.sockets import (
+from adapters.service.front.sockets import (
     AddressInUse,
     BadAddress,
     BadInheritance,
@@ -26,7 +26,7 @@ from adapters.service.sockets import (
 CHECKOUT = Path(__file__).parents[3]
 INHERIT = """
 import os, sys
-from adapters.service.sockets import inherited, BadInheritance
+from adapters.service.front.sockets import inherited, BadInheritance
 given, environment = [int(each) for each in sys.argv[1].split(",")], {}
 moved = [os.dup2(os.dup(each), 100 + n) for n, each in enumerate(given)]
 for n, each in enumerate(moved):
@@ -42,7 +42,7 @@ else:
 """
 ACTIVATED = """
 import os
-from adapters.service.sockets import inherited
+from adapters.service.front.sockets import inherited
 (listener,) = inherited(os.environ, os.getpid())
 connection, _ = listener.accept()
 connection.sendall(b"served")

@@ -12,8 +12,8 @@ import trio
 from adapters.api import documents
 from adapters.api.answers import encoded
 from adapters.api.events import Filter, InvalidPosition, event_document, event_json, event_text
-from adapters.service.streaming import CHUNK, joined, ndjson, sse, start_position, text
-from adapters.service.tail import Tail
+from adapters.service.stream.streaming import CHUNK, joined, ndjson, sse, start_position, text
+from adapters.service.stream.tail import Tail
 from adapters.store.codec import decode
 from adapters.store.journal import Journal
 from adapters.store.reader import Reader
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from adapters.service.streaming import Stream
+    from adapters.service.stream.streaming import Stream
     from domain.envelope import Envelope
 
 PATIENCE = 30.0  # seconds; only a failing test waits as long

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from adapters.api.events import EVERYTHING, Filter
-from adapters.service.tail import BATCH, GLANCE, PAGE, Tail
+from adapters.service.stream.tail import BATCH, GLANCE, PAGE, Tail
 from adapters.store.append import append
 from adapters.store.codec import encode
 from adapters.store.connection import connect, transaction
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
     from pathlib import Path
 
-    from adapters.service.tail import Subscription
+    from adapters.service.stream.tail import Subscription
     from adapters.store.journal import Entry
 
 PATIENCE = 60.0  # seconds; only a failing test waits as long

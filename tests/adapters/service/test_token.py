@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from adapters.api.problems import problem as told
-from adapters.service.connections import Limits
-from adapters.service.token import Authorised, UnsafeToken, read_token
+from adapters.service.front.connections import Limits
+from adapters.service.front.token import Authorised, UnsafeToken, read_token
 from tests.adapters.service.front import (
     Receive,
     Scope,

@@ -14,7 +14,7 @@ from adapters.service.refusals import Overloaded, Stopping
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapters.service.isolate import Isolate
+    from adapters.service.isolates.isolate import Isolate
 
 Y = TypeVar("Y")
 

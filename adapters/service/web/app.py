@@ -12,23 +12,23 @@ from litestar.openapi import OpenAPIConfig
 from prometheus_client import CollectorRegistry
 
 from adapters.api.problems import problem
-from adapters.service import metrics
-from adapters.service.bounded import Bounded
-from adapters.service.commanding import told
-from adapters.service.description import Description
-from adapters.service.misuse import (
+from adapters.service.web import metrics
+from adapters.service.web.bounded import Bounded
+from adapters.service.web.commanding import told
+from adapters.service.web.description import Description
+from adapters.service.web.misuse import (
     InvalidRequest,
     MethodNotAllowed,
     NoSuchAddress,
     RequestTooLarge,
     UnsupportedMedia,
 )
-from adapters.service.responding import Http, beside, refuse
-from adapters.service.routes import HANDLERS
-from adapters.service.understood import Understood, check, spelt
+from adapters.service.web.responding import Http, beside, refuse
+from adapters.service.web.routes import HANDLERS
+from adapters.service.web.understood import Understood, check, spelt
 
 if TYPE_CHECKING:
-    from adapters.service.http11 import App
+    from adapters.service.front.http11 import App
     from adapters.service.service import Service
 
 LOG = logging.getLogger("laneyard.http")

@@ -8,7 +8,9 @@ from typing import Any
 from adapters.api import events
 from adapters.api.problems import UNUSABLES
 from adapters.config import settings
-from adapters.service import denials, misuse, refusals
+from adapters.service import refusals
+from adapters.service.front import denials
+from adapters.service.web import misuse
 from adapters.yard import capturing, create
 from domain import errors
 from domain.errors import Refusal

@@ -12,12 +12,12 @@ import msgspec
 import trio
 
 from adapters.api.events import InvalidPosition, event_text
-from adapters.service.tail import Item
+from adapters.service.stream.tail import Item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from adapters.service.tail import Subscription
+    from adapters.service.stream.tail import Subscription
 
 HEARTBEAT = 15.0  # seconds without an event after which a stream shows that it lives
 CHUNK = 65536  # bytes from which on a chunk is sent; it is longer by at most one event

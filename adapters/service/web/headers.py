@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapters.service.misuse import InvalidRequest
+from adapters.service.web.misuse import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

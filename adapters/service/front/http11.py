@@ -15,8 +15,8 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.typing import ConnectionState
 from hypercorn.utils import parse_socket_addr
 
-from adapters.service.denials import HeadTooLarge, NotHttp, UnknownHttp, document_of, headers_of
-from adapters.service.misuse import RequestTooLarge
+from adapters.service.front.denials import HeadTooLarge, NotHttp, UnknownHttp, document_of, headers_of
+from adapters.service.web.misuse import RequestTooLarge
 
 if TYPE_CHECKING:
     import logging
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from hypercorn.trio.worker_context import WorkerContext
     from hypercorn.typing import AppWrapper, Scope
 
-    from adapters.service.connections import Counters, Limits
-    from adapters.service.guarded import GuardedStream
+    from adapters.service.front.connections import Counters, Limits
+    from adapters.service.front.guarded import GuardedStream
     from domain.errors import Refusal
 
     Message = MutableMapping[str, Any]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 
-from adapters.service.catalogue import OPERATIONS, TAGS
-from adapters.service.described import ABOUT, HEADERS, headers_of, problem_responses, problems_of
+from adapters.service.web.catalogue import OPERATIONS, TAGS
+from adapters.service.web.described import ABOUT, HEADERS, headers_of, problem_responses, problems_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from litestar import Litestar
 
-    from adapters.service.responding import Http
+    from adapters.service.web.responding import Http
 
     Node = dict[str, Any]
 

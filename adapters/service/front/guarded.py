@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from adapters.service.denials import HeadTooSlow, response_of
+from adapters.service.front.denials import HeadTooSlow, response_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapters.service.connections import Limits
+    from adapters.service.front.connections import Limits
 
 CHUNK = 1 << 16  # bytes
 GONE = (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError)

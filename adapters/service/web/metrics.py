@@ -10,14 +10,14 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, H
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from adapters.service.responding import Http
+from adapters.service.web.responding import Http
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prometheus_client.core import Metric
 
-    from adapters.service.http11 import App, Asked, Message, Receive, Send
+    from adapters.service.front.http11 import App, Asked, Message, Receive, Send
     from adapters.service.service import Service
 
 METHODS = {"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"}

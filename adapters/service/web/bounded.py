@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from adapters.service.misuse import RequestTooSlow
+from adapters.service.web.misuse import RequestTooSlow
 
 if TYPE_CHECKING:
-    from adapters.service.http11 import App, Asked, Message, Receive, Send
+    from adapters.service.front.http11 import App, Asked, Message, Receive, Send
 
 LOG = logging.getLogger("laneyard.http")
 

@@ -16,9 +16,9 @@ from adapters.api import operations
 from adapters.api.answers import Answer, NotReached, encoded
 from adapters.api.documents import ChangedLane, Command, GoneLane
 from adapters.api.problems import made, problem
-from adapters.service.headers import client_of, command_id, digest_of, expected_version, preference
-from adapters.service.misuse import AnswerForgotten, NoSuchCommand
-from adapters.service.responding import beside, refuse, respond
+from adapters.service.web.headers import client_of, command_id, digest_of, expected_version, preference
+from adapters.service.web.misuse import AnswerForgotten, NoSuchCommand
+from adapters.service.web.responding import beside, refuse, respond
 from adapters.wiring import new_request
 from domain.envelope import lane_of
 from domain.errors import VersionMismatch
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from adapters.api.documents import Problem
     from adapters.engine import Request as Asked
     from adapters.service import commands
-    from adapters.service.isolate_jobs import Job
-    from adapters.service.responding import Http
+    from adapters.service.isolates.jobs import Job
     from adapters.service.service import Service, Station
+    from adapters.service.web.responding import Http
     from adapters.yard.yard import Yard
 
     Work = Callable[[Station, Asked], Awaitable[Answer]]

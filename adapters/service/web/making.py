@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import trio
 
 from adapters.api import operations
-from adapters.service.commanding import Wanted, run, service_of
-from adapters.service.sweeping import EVERYWHERE
+from adapters.service.web.commanding import Wanted, run, service_of
+from adapters.service.web.sweeping import EVERYWHERE
 from adapters.store import views
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from adapters.api import bodies
     from adapters.api.answers import Answer
     from adapters.engine import Request as Asked
-    from adapters.service.responding import Http
     from adapters.service.service import Station
+    from adapters.service.web.responding import Http
 
 
 async def create(request: Http, body: bodies.CreateBody) -> Response[bytes]:

@@ -10,8 +10,8 @@ from litestar.params import JSONBody
 
 from adapters.api import bodies, documents, operations
 from adapters.api.resolve import Resolved
-from adapters.service import commanding, following, making, reading, sweeping
-from adapters.service.parameters import (
+from adapters.service.web import commanding, following, making, reading, sweeping
+from adapters.service.web.parameters import (
     After,
     At,
     CommandId,
@@ -34,7 +34,7 @@ from adapters.service.parameters import (
     Undone,
     Wanted,
 )
-from adapters.service.responding import Http
+from adapters.service.web.responding import Http
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

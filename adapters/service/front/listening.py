@@ -10,14 +10,14 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from adapters.config.place import SOCKET
-from adapters.service import sockets
-from adapters.service.token import read_token
+from adapters.service.front import sockets
+from adapters.service.front.token import read_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adapters.config import Settings
-    from adapters.service.sockets import Place
+    from adapters.service.front.sockets import Place
 
 LOG = logging.getLogger("laneyard.service")
 TOKEN = b"token"

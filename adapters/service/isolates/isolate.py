@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import trio
 
-from adapters.service.isolate_jobs import Job, Task, presentable
-from adapters.service.isolate_oneshot import Oneshot, Value
-from adapters.service.isolate_pulse import Pulse
-from adapters.service.isolate_queue import Queue
-from adapters.service.isolate_registry import Isolates
+from adapters.service.isolates.jobs import Job, Task, presentable
+from adapters.service.isolates.oneshot import Oneshot, Value
+from adapters.service.isolates.pulse import Pulse
+from adapters.service.isolates.registry import Isolates
+from adapters.service.isolates.turns import Queue
 from adapters.service.refusals import RepositoryBusy, RepositorySilent, Stopping
 
 if TYPE_CHECKING:

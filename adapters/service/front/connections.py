@@ -11,16 +11,16 @@ import msgspec
 import trio
 from hypercorn.trio.worker_context import WorkerContext
 
-from adapters.service.denials import ForeignUser, TooManyConnections, response_of
-from adapters.service.guarded import GuardedStream
-from adapters.service.http11 import Connection, Terms, configured
-from adapters.service.sockets import Peer, peer_of
+from adapters.service.front.denials import ForeignUser, TooManyConnections, response_of
+from adapters.service.front.guarded import GuardedStream
+from adapters.service.front.http11 import Connection, Terms, configured
+from adapters.service.front.sockets import Peer, peer_of
 
 if TYPE_CHECKING:
     import logging
     from collections.abc import Sequence
 
-    from adapters.service.http11 import App
+    from adapters.service.front.http11 import App
     from domain.errors import Refusal
 
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from litestar.response import Stream
 
 from adapters.api.events import Filter, about
-from adapters.service import streaming
-from adapters.service.commanding import service_of
-from adapters.service.responding import NDJSON, SSE, TEXT, chosen
+from adapters.service.stream import streaming
+from adapters.service.web.commanding import service_of
+from adapters.service.web.responding import NDJSON, SSE, TEXT, chosen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from litestar import Response
 
-    from adapters.service.responding import Http
-    from adapters.service.tail import Subscription
+    from adapters.service.stream.tail import Subscription
+    from adapters.service.web.responding import Http
 
 
 async def follow_events(

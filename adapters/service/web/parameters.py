@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from litestar.params import HeaderParameter, PathParameter, QueryParameter
 
 from adapters.api.documents import State
-from adapters.service.headers import KEY_PATTERN, MATCH_PATTERN
+from adapters.service.web.headers import KEY_PATTERN, MATCH_PATTERN
 
 POSITION = (1 << 53) - 1  # what every reader of JSON can hold (RFC 8259, section 6)
 PATH = 12_288  # characters of a path in which every byte may be written as %XX

@@ -11,9 +11,9 @@ from uuid import uuid4
 import trio
 
 from adapters.api import showing
-from adapters.service.commanding import Wanted, run, service_of, tell_end
 from adapters.service.refusals import RepositorySilent, Stopping
-from adapters.service.responding import respond
+from adapters.service.web.commanding import Wanted, run, service_of, tell_end
+from adapters.service.web.responding import respond
 from adapters.wiring import new_request
 from adapters.yard import sweeping as sweeps
 from domain.errors import Refusal
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from adapters.api import bodies
     from adapters.api.answers import Answer
     from adapters.engine import Request as Asked
-    from adapters.service.isolate_jobs import Job
-    from adapters.service.responding import Http
+    from adapters.service.isolates.jobs import Job
     from adapters.service.service import Service, Station
+    from adapters.service.web.responding import Http
     from adapters.store.reader import Record
     from adapters.yard.sweeping import Candidate
 

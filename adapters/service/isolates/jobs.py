@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import trio
 
 from adapters.api.answers import NotReached
-from adapters.service.isolate_oneshot import Failure, Oneshot, Value
+from adapters.service.isolates.oneshot import Failure, Oneshot, Value
 from adapters.service.refusals import Stopping
 from domain.errors import Refusal
 

@@ -14,9 +14,9 @@ from adapters.api.answers import Answer
 from adapters.api.documents import Health
 from adapters.api.events import about
 from adapters.api.paging import page
-from adapters.service.commanding import service_of
 from adapters.service.observing import Seen
-from adapters.service.responding import JSON, NDJSON, OUTCOME, TEXT, body_of, chosen, respond, sent
+from adapters.service.web.commanding import service_of
+from adapters.service.web.responding import JSON, NDJSON, OUTCOME, TEXT, body_of, chosen, respond, sent
 from domain.paths import unpack
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from litestar import Response
 
-    from adapters.service.responding import Http
     from adapters.service.service import Station
+    from adapters.service.web.responding import Http
     from adapters.store.reader import Record
 
 

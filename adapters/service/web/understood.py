@@ -11,14 +11,14 @@ from litestar import Response
 from litestar.params import QueryParameter
 
 from adapters.api.bodies import misfit
-from adapters.service.headers import command_id, expected_version
-from adapters.service.misuse import InvalidRequest, NoSuchAddress, UnsupportedMedia
+from adapters.service.web.headers import command_id, expected_version
+from adapters.service.web.misuse import InvalidRequest, NoSuchAddress, UnsupportedMedia
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
-    from adapters.service.http11 import App, Asked, Message, Receive, Send
-    from adapters.service.responding import Http
+    from adapters.service.front.http11 import App, Asked, Message, Receive, Send
+    from adapters.service.web.responding import Http
 
 SCHEMES = ("http://", "https://")
 REPEATED = {"state"}  # parameters that may be given more than once

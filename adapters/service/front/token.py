@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from adapters.files.descriptors import owned
 from adapters.files.durable import write_new
 from adapters.files.errors import legible
-from adapters.service.denials import Unauthorised, document_of, headers_of
+from adapters.service.front.denials import Unauthorised, document_of, headers_of
 from domain.errors import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from adapters.service.http11 import App, Send
+    from adapters.service.front.http11 import App, Send
 
     Scope = Mapping[str, Any]
 

@@ -1,0 +1,1 @@
+"""The addresses: what a request may say, who answers it, and the document that describes it all."""
