@@ -44,10 +44,11 @@ class Sighting(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What was seen of lanes, by their ids; two of one stamp are equal."""
+    """What was seen of lanes, by their ids; the oldest look at them began `since`. One stamp, one content."""
 
     lanes: Mapping[str, Glance]
     stamp: tuple[int, ...]
+    since: float
 
 
 class _Look:
@@ -86,7 +87,9 @@ class Observer:
         for key, some in of.items():
             lanes = found[key].lanes  # type: ignore[union-attr]
             seen |= {str(row["id"]): lanes.get(str(row["id"]), NEW)[1] for row in some}
-        return Seen(seen, tuple(each.number for each in found.values() if each is not None))
+        looks = [each for each in found.values() if each is not None]
+        oldest = min((each.began for each in looks), default=monotonic())
+        return Seen(seen, tuple(each.number for each in looks), oldest)
 
     def _recent(self, repository: str, rows: Sequence[Record], seconds: float) -> Sighting | None:
         """Returns the last look if it is young enough, and no lane has changed in the log since."""

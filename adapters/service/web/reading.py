@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
@@ -14,6 +15,7 @@ from adapters.api.answers import Answer
 from adapters.api.documents import Health
 from adapters.api.events import about
 from adapters.api.paging import page
+from adapters.service.kept import Stamp
 from adapters.service.observing import Seen
 from adapters.service.web.commanding import service_of
 from adapters.service.web.responding import JSON, NDJSON, OUTCOME, TEXT, body_of, chosen, respond, sent
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from litestar import Response
 
-    from adapters.service.service import Station
+    from adapters.service.service import Service, Station
     from adapters.service.web.responding import Http
     from adapters.store.reader import Record
 
@@ -52,6 +54,9 @@ class Which(msgspec.Struct, frozen=True):
         ]
 
 
+Asked = tuple[Which, str | None, str, bool]  # which lanes, of which repository, in which form, unseen
+
+
 def age(request: Http, observe: Literal["recent", "now", "none"]) -> float | None:
     """Returns how many seconds ago what is told of a lane may have been seen, or None for nothing of it."""
     recent = service_of(request).settings.configuration.service.look_age
@@ -65,17 +70,24 @@ async def list_lanes(request: Http, which: Which, *, at: int | None, age: float 
     if at is not None:
         rows = which.of(await service.reading(lambda reader: lanes.lanes_at(reader, at)))
         return respond(request, lanes.list_lanes(rows, None, key, which.all))
-    position = service.tables.position
+    media, position = chosen(request, JSON, TEXT), service.tables.position
+    asked = (which, key, media, age is None)
+    body = service.kept.recent(asked, position, math.inf if age is None else age)
+    if body is None:
+        body = await _list(service, asked, position, age)
+    return sent(body, media, 200, {OUTCOME: "done", "Vary": "Accept"})
+
+
+async def _list(service: Service, asked: Asked, position: int, age: float | None) -> bytes:
+    """Returns the list as it is sent, made anew if anything in it has changed."""
+    which, key, media, _ = asked
     rows = lanes.chosen(which.of(service.tables.lanes()), key, include_gone=which.all)
-    seen = Seen({}, ()) if age is None else await service.observer.observe(rows, age)
-    media = chosen(request, JSON, TEXT)
+    seen = Seen({}, (), 0.0) if age is None else await service.observer.observe(rows, age)
 
     def made() -> bytes:
         return body_of(lanes.list_lanes(rows, seen.lanes, key, which.all), media)
 
-    stamp = (position, seen.stamp)
-    body = service.kept.body((which, key, media, age is None), stamp, made)
-    return sent(body, media, 200, {OUTCOME: "done", "Vary": "Accept"})
+    return service.kept.body(asked, Stamp(position, seen.stamp), seen.since, made)
 
 
 async def resolve_lane(
