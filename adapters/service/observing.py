@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from adapters.store.reader import Record
 
 
+TIMELY = 0.75  # of the time for which a look is told: when it has passed, the next one begins
 REPOSITORIES = 32  # that are looked at at the same time
 LOG = logging.getLogger("laneyard.looks")
 
@@ -67,6 +68,7 @@ class Observer:
         self._numbers = count(1)
         self._last: dict[str, Sighting] = {}
         self._next: dict[str, _Look] = {}
+        self._renewing: set[str] = set()
         self._turns: dict[str, trio.Lock] = {}
         self._limit = trio.CapacityLimiter(REPOSITORIES)
 
@@ -90,6 +92,23 @@ class Observer:
         looks = [each for each in found.values() if each is not None]
         oldest = min((each.began for each in looks), default=monotonic())
         return Seen(seen, tuple(each.number for each in looks), oldest)
+
+    def renew(self, repository: str | None, seconds: float) -> None:
+        """Begins to look again where the last look will soon be too old, so that nobody waits for it."""
+        for key in [repository] if repository is not None else list(self._last):
+            last = self._last.get(key)
+            if last is None or key in self._renewing or monotonic() - last.began < TIMELY * seconds:
+                continue
+            self._renewing.add(key)
+            trio.lowlevel.spawn_system_task(self._renew, key)
+
+    async def _renew(self, repository: str) -> None:
+        try:
+            await self._look(repository)
+        except Exception:  # nobody asked for it, and whoever asks next looks for himself
+            LOG.exception("a look ahead has failed", extra={"fields": {"repository": repository}})
+        finally:
+            self._renewing.discard(repository)
 
     def _recent(self, repository: str, rows: Sequence[Record], seconds: float) -> Sighting | None:
         """Returns the last look if it is young enough, and no lane has changed in the log since."""
@@ -134,9 +153,7 @@ class Observer:
             seen = await isolate.ask(look, timeout)
         except Unavailable as error:
             blind = unseen(words(error))
-        except (
-            Exception
-        ) as error:  # a bug, or a disk that fails: the repository's lanes are unknown, and no others
+        except Exception as error:  # a bug, or a disk that fails: these lanes are unknown, and no others
             LOG.error("a look has failed", exc_info=error, extra={"fields": {"repository": repository}})
             blind = unseen(words(error))
         lanes = {str(row["id"]): (int(row["position"] or 0), seen.get(str(row["id"]), blind)) for row in rows}

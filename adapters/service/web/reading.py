@@ -75,6 +75,8 @@ async def list_lanes(request: Http, which: Which, *, at: int | None, age: float 
     body = service.kept.recent(asked, position, math.inf if age is None else age)
     if body is None:
         body = await _list(service, asked, position, age)
+    elif age is not None:
+        service.observer.renew(key, age)
     return sent(body, media, 200, {OUTCOME: "done", "Vary": "Accept"})
 
 

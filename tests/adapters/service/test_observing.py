@@ -68,6 +68,19 @@ async def test_now_sees_what_has_just_happened_and_recent_sees_it_soon(tmp_path:
         assert (await listed(at))["branch_now"]["value"] == "refs/heads/work"
 
 
+async def test_a_look_that_will_soon_be_too_old_is_renewed_before_anybody_waits_for_it(
+    tmp_path: Path, counted: type[Counted]
+) -> None:
+    async with house(tmp_path, look_age=0.4) as at:
+        await at.lane()
+        before = await listed(at)
+        await trio.sleep(0.32)  # that time passes is what is tested
+        assert await listed(at) == before
+        while await listed(at) == before:
+            continue
+        assert counted.looks == 2
+
+
 async def test_a_lane_that_has_changed_is_never_told_as_it_was_before(tmp_path: Path) -> None:
     async with house(tmp_path, look_age=3600) as at:
         lane = await at.lane()
