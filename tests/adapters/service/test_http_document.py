@@ -133,12 +133,13 @@ def test_whatever_the_document_allows_or_forbids_is_answered_as_it_says(tmp_path
         document = tmp_path / "openapi.json"
         document.write_text(json.dumps(known(lanes, commands, desk.root)))
         (tmp_path / "schemathesis.toml").write_text(EXPECTED)
+        # One worker: with two, CPython 3.11's compiler may lose count in the generator (gh-106905).
         ran = subprocess.run(
             [
                 *(sys.executable, "-m", "schemathesis.cli", "--config-file", tmp_path / "schemathesis.toml"),
                 *("run", document, "--url", service.url, "--max-time", SECONDS, "--seed", SEED, "--no-color"),
                 *("--header", f"Authorization:Bearer {service.token}", "--request-timeout", "15"),
-                *("--generation-database", "none", "--checks", "all", "--workers", "2"),
+                *("--generation-database", "none", "--checks", "all"),
                 *("--phases", "examples,coverage,fuzzing", "--continue-on-failure"),
             ],
             cwd=tmp_path, env=desk.environment, capture_output=True, text=True, check=False,
