@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
@@ -10,7 +10,6 @@ from adapters.api.answers import Answer
 from adapters.api.documents import (
     ChangedLane,
     Lane,
-    ObservedFlag,
     ObservedObstacles,
     ObservedPaths,
     ObservedText,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from msgspec import UnsetType
 
     from adapters.api.documents import Outcome
+    from adapters.glances import Glance
     from adapters.store.reader import Reader, Record
     from domain.evidence import Seen
 
@@ -38,30 +38,6 @@ RECORDED = (
     *("id", "slug", "name", "state", "kind", "branch", "head", "base_ref", "base_commit", "parent", "owner"),
     *("edition", "created_at", "position", "repository", "version"),
 )
-
-
-class Observed(NamedTuple):
-    """What is seen of a lane in a list: whether it is there, its branch (null where detached), its commit."""
-
-    present: ObservedFlag
-    branch_now: ObservedText
-    head_now: ObservedText
-
-
-class Glance(Protocol):
-    """Anything that has what is seen of a lane in a list."""
-
-    @property
-    def present(self) -> ObservedFlag:
-        """Whether its directory is there."""
-
-    @property
-    def branch_now(self) -> ObservedText:
-        """Its branch; null where HEAD is detached."""
-
-    @property
-    def head_now(self) -> ObservedText:
-        """Its commit."""
 
 
 def lane_document(row: Record, *, glance: Glance | None = None, seen: Seen | None = None) -> Lane:

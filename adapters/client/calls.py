@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapters.client.connection import Connection, Response
 
 EXITS = {"done": 0, "refused": 1, "unfinished": 3, "unavailable": 4}
-AGAIN = (b"starting", b"stopping")  # codes of a service that is about to be another one
+AGAIN = (b"stopping",)  # codes of a service that is about to be another one
 FORGOTTEN = (b"no_such_command", b"answer_forgotten")  # codes of one that has not begun the command itself
 PAUSE = 0.1  # seconds between two tries where the service has named none
 WAIT = 30  # seconds for which a service is asked to hold an answer back until there is one

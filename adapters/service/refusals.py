@@ -58,13 +58,3 @@ class Stopping(Unavailable):
     text = "the service is stopping or being set up anew, and takes no new work."
     remedy = "Try again when it is back."
     retry_after = 2
-
-
-@dataclass(eq=False)
-class Starting(Unavailable):
-    """What a crash has left is finished first."""
-
-    code = "starting"
-    text = "the service is still recovering."
-    remedy = "Try again when it is ready."
-    retry_after = 1

@@ -315,7 +315,7 @@ def test_a_lost_command_is_sent_again_with_its_key(path: Path, connection: Conne
     "passing",
     [
         Reply(503, b"Busy. [repository_busy]\n", {"Retry-After": "0"}),
-        Reply(503, b"The service is recovering. [starting]\n"),
+        Reply(503, b"The service is stopping. [stopping]\n"),
         Reply(503, b'{"code":"stopping"}', {"Content-Type": "application/problem+json"}),
     ],
 )
@@ -334,7 +334,7 @@ def test_a_problem_that_does_not_pass_is_the_answer(path: Path, connection: Conn
 
 
 def test_patience_ends_with_the_problem_that_stands(path: Path, connection: Connection) -> None:
-    with serving(path, in_turn(Reply(503, b"[starting]", {"Retry-After": "9999"}))) as asked:
+    with serving(path, in_turn(Reply(503, b"[stopping]", {"Retry-After": "9999"}))) as asked:
         assert call(connection, "POST", "/", patience=0.05).status == 503
     assert len(asked) == 2  # at once, and when patience has ended
 

@@ -80,13 +80,12 @@ def test_a_creation_that_was_killed_with_its_git_is_finished_or_undone(world: Wo
         )
 
 
-ORPHAN = """case " $* " in *" worktree add "*)
+ORPHAN = f"""case " $* " in *" worktree add "*)
     git "$@" || exit
     kill -9 $PPID
     while ! [ -e "$WORLD/awaited" ]; do sleep 0.01; done
-    sleep 0.2
-    echo late >>"$WORLD/root/.laneyard/worktrees/work/file"
-    git -C "$WORLD/root/.laneyard/worktrees/work" checkout -q -- file
+    echo late >>"{TREE}/file"
+    git -C "{TREE}" checkout -q -- file
     exit;; esac"""
 
 
@@ -98,12 +97,16 @@ def test_a_git_that_outlives_us_is_waited_for(world: World) -> None:
     lock = os.path.join(world.common, b"laneyard/lock")
     with open(lock, "rb") as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    (world.home / "awaited").touch()
+
+    def notice(moment: str, step: str) -> None:
+        if (moment, step) == ("before-effect", "Checkout"):  # what was begun is looked at anew
+            (world.home / "awaited").touch()
 
     async def recover() -> str:
-        async with world.open() as opened:
+        async with world.open(notice) as opened:
             return opened.state()
 
     assert trio.run(recover) == "active"
+    assert (world.home / "awaited").exists()
     assert trio.run(world.complaints) == []
     assert world.git(os.path.join(world.root, b".laneyard/worktrees/work"), "status", "--porcelain") == b""

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from adapters.yard.yard import Yard
 
     Work = Callable[[Station, Asked], Awaitable[Answer]]
-    Lookup = Callable[[], Awaitable[str]]
 
 LOG = logging.getLogger("laneyard.commands")
 RETRY = "1"  # seconds after which it is worth asking again

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from adapters.api import comparing, documents, keeping, lanes, showing
 from adapters.api.answers import encoded
+from adapters.glances import Glance
 from adapters.store.journal import Journal
 from adapters.store.reader import Reader
 from adapters.yard.ending import Candidate, Swept
@@ -92,7 +93,7 @@ def test_a_list_has_the_lanes_of_a_repository_that_are_not_gone(reader: Reader) 
 
 
 def test_a_list_has_what_was_seen_of_those_that_were_looked_at(reader: Reader) -> None:
-    seen = lanes.Observed(
+    seen = Glance(
         documents.ObservedFlag(value=True, at=NOON),
         documents.ObservedText(value=None, at=NOON),
         documents.ObservedText(unknown="silent"),

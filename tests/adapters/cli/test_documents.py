@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from adapters.api import documents
-from adapters.api.lanes import Observed
 from adapters.cli.parser import build_parser
 from adapters.client.wire import ClientError
 from adapters.config import Configuration, RepositoryConfiguration
+from adapters.glances import Glance
 from tests.adapters.cli.conftest import PROGRAM, ROOT, Desk
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def test_the_page_has_the_fields_of_a_lane_in_their_order() -> None:
 
 def test_the_page_has_the_observations_of_the_list() -> None:
     found = re.findall(r"`([a-z]+_now|present)`", sections()["list"])
-    assert found == list(Observed._fields)
+    assert found == list(Glance._fields)
 
 
 def test_the_page_has_the_observations_of_show() -> None:

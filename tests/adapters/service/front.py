@@ -73,10 +73,11 @@ async def front(
             stopping.set()
 
 
-async def until(true: Callable[[], bool], seconds: float = 5) -> None:
+async def until(true: Callable[[], bool], seconds: float = 10) -> None:
+    """Looks again and again until a condition of another thread holds."""
     with trio.fail_after(seconds):
-        while not true():  # noqa: ASYNC110 (nothing tells when a counter changes)
-            await trio.sleep(0.002)
+        while not true():  # noqa: ASYNC110 (what other threads do, and counters, set no event of ours)
+            await trio.sleep(0.001)
 
 
 async def read_all(client: trio.SocketStream) -> bytes:

@@ -12,7 +12,7 @@ import trio
 from adapters.service.isolates.isolate import Isolate
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
 
 class Thing:
@@ -60,13 +60,6 @@ class Pipe:
     async def blocks(self) -> None:
         """Returns when the thread hangs in the read."""
         await trio.to_thread.run_sync(self.reached.wait)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Looks again and again until a condition of another thread holds, for ten seconds."""
-    with trio.fail_after(10):
-        while not condition():  # noqa: ASYNC110 (what other threads do sets no event of ours)
-            await trio.sleep(0.001)
 
 
 async def give(thing: Thing) -> Thing:

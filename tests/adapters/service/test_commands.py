@@ -11,19 +11,13 @@ import trio
 from adapters.service.commands import Commands, Counts
 from adapters.service.refusals import Overloaded, RepositoryBusy, Stopping
 from domain.errors import CommandReused, WrongState
-from tests.adapters.service.isolate_scenes import Pipe, Thing, isolate, until
+from tests.adapters.service.front import until
+from tests.adapters.service.isolate_scenes import Pipe, Thing, isolate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from adapters.service.isolates.isolate import Isolate, Job
-
-
-@pytest.fixture
-def pipe() -> Iterator[Pipe]:
-    pipe = Pipe()
-    yield pipe
-    pipe.close()
 
 
 @pytest.fixture

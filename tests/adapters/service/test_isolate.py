@@ -21,6 +21,7 @@ from adapters.service.isolates.jobs import WorkBroke
 from adapters.service.isolates.oneshot import Oneshot, Value
 from adapters.service.refusals import RepositoryBusy, RepositorySilent, Stopping
 from domain.errors import WrongState
+from tests.adapters.service.front import until
 from tests.adapters.service.isolate_scenes import (
     Pipe,
     Thing,
@@ -29,20 +30,12 @@ from tests.adapters.service.isolate_scenes import (
     give,
     isolate,
     sleep_until_cancelled,
-    until,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from adapters.service.isolates.isolate import Job
-
-
-@pytest.fixture
-def pipe() -> Iterator[Pipe]:
-    pipe = Pipe()
-    yield pipe
-    pipe.close()
 
 
 async def test_work_runs_in_the_isolates_own_thread_on_what_it_opened() -> None:

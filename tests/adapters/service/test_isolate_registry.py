@@ -10,6 +10,7 @@ import pytest
 
 from adapters.service.isolates.isolate import Isolate, Isolates
 from adapters.service.refusals import Overloaded, RepositoryBusy, Stopping
+from tests.adapters.service.front import until
 from tests.adapters.service.isolate_scenes import (
     Pipe,
     Thing,
@@ -17,18 +18,10 @@ from tests.adapters.service.isolate_scenes import (
     give,
     isolate,
     sleep_until_cancelled,
-    until,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-
-@pytest.fixture
-def pipe() -> Iterator[Pipe]:
-    pipe = Pipe()
-    yield pipe
-    pipe.close()
+    from collections.abc import AsyncIterator
 
 
 async def test_the_same_key_has_the_same_isolate() -> None:
