@@ -131,10 +131,11 @@ def ending(code: int) -> str:
 
 
 def reason(err: bytes) -> str:
-    """Returns the last line of standard error, after a colon, or nothing."""
-    lines = err.split(b"\n")
-    last = next((line for line in reversed(lines) if line.strip()), b"")
-    return f": {readable(last)}" if last else ""
+    """Returns what git calls fatal, else the last line of standard error, after a colon; or nothing."""
+    lines = [line for line in err.split(b"\n") if line.strip()]
+    fatal = [line for line in lines if line.startswith(b"fatal: ")]  # fast-import says more after it
+    told = (fatal or lines)[-1:]
+    return f": {readable(told[0])}" if told else ""
 
 
 CUT = b"\n[...]\n"

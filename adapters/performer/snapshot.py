@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 async def capture(world: World, effect: Capture) -> Outcome:
     """Makes the snapshot durable and reads it back; the lane is not touched."""
     try:
-        snapshot = await capture_tree(world.git, world.snapshot_dir(effect.snapshot), effect)
+        async with world.writing(effect.snapshot) as directory:
+            snapshot = await capture_tree(world.git, directory, effect)
     except CannotCapture as error:
         return NotDone(step="capture", code="cannot_hold", reason=str(error))
     except StillChanging as error:

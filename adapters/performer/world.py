@@ -38,6 +38,22 @@ class World:
         return snapshot_dir(self.state_dir, snapshot)
 
     @asynccontextmanager
+    async def writing(self, snapshot: str) -> AsyncIterator[bytes]:
+        """Holds a snapshot's lock while its objects are made, and yields where its manifest will be.
+
+        A git of ours that has outlived us holds it too: two that write one ref disturb each other.
+        Raises LockHeld when it is kept for longer than `LOCK_PATIENCE` seconds.
+        """
+        directory = self.snapshot_dir(snapshot)
+        lock = OsLock(os.path.join(directory, b"lock"))
+        await trio.to_thread.run_sync(_take_new, directory, lock)
+        try:
+            with self.git.holding(lock.descriptor):
+                yield directory
+        finally:
+            lock.release()
+
+    @asynccontextmanager
     async def changing(self, repository: str) -> AsyncIterator[bytes]:
         """Holds the repository's lock while its registry changes, and yields its common directory.
 
@@ -54,6 +70,11 @@ class World:
                     yield common
             finally:
                 lock.release()
+
+
+def _take_new(directory: bytes, lock: OsLock) -> None:
+    make_directories(directory)
+    lock.acquire(LOCK_PATIENCE)
 
 
 def _take(directory: bytes, lock: OsLock) -> None:

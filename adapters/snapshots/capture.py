@@ -10,7 +10,7 @@ import msgspec
 import trio
 
 from adapters.files.blob import blob_hash
-from adapters.files.durable import make_directories, read_file
+from adapters.files.durable import read_file
 from adapters.files.errors import Unstable, words
 from adapters.git.door import Location
 from adapters.git.heads import read_head
@@ -67,7 +67,6 @@ async def capture(git: Git, directory: bytes, effect: Capture) -> Snapshot:
     common = unpack(effect.repository)
     if os.path.exists(os.path.join(directory, b"manifest.json")):
         return await read_back(git, directory, effect)
-    await trio.to_thread.run_sync(make_directories, directory)
     for _ in range(ATTEMPTS):
         head = await head_of(git, common, unpack(effect.place.admin))
         try:

@@ -110,3 +110,39 @@ def test_a_git_that_outlives_us_is_waited_for(world: World) -> None:
     assert (world.home / "awaited").exists()
     assert trio.run(world.complaints) == []
     assert world.git(os.path.join(world.root, b".laneyard/worktrees/work"), "status", "--porcelain") == b""
+
+
+WRITER = """case " $* " in *" fast-import "*)
+    sed '/^done$/q' >"$WORLD/asked"
+    kill -9 $PPID
+    while ! [ -e "$WORLD/awaited" ]; do sleep 0.01; done
+    git "$@" <"$WORLD/asked"
+    : >"$WORLD/ended"
+    exit;; esac"""
+FOLLOWER = """case " $* " in *" fast-import "*) [ -e "$WORLD/ended" ] || : >"$WORLD/early";; esac"""
+
+
+def test_a_git_that_still_writes_a_snapshot_is_waited_for(world: World) -> None:
+    """Two that make the same ref disturb each other, so the recovery begins when the first has ended."""
+    world.fake(WRITER)
+
+    async def begin() -> None:
+        async with world.open() as opened:
+            await opened.create()
+            world.dirty(os.path.join(world.root, b".laneyard/worktrees/work"))
+            await opened.snapshot()
+
+    def notice(moment: str, step: str) -> None:
+        if (moment, step) == ("before-effect", "Capture"):
+            (world.home / "awaited").touch()
+
+    async def recover() -> None:
+        async with world.open(notice):
+            assert world.tags()[-1] == "lane.snapshotted@1"
+
+    assert in_a_process(lambda: trio.run(begin)) == -9
+    world.fake(FOLLOWER)
+    trio.run(recover)
+    assert (world.home / "ended").exists()
+    assert not (world.home / "early").exists()
+    assert trio.run(world.complaints) == []

@@ -106,6 +106,7 @@ async def test_idle_isolates_make_room_and_busy_ones_do_not() -> None:
     third = isolates.get("c")
     assert (first.retired, second.retired) == (False, True)  # the least recently used goes first
     jobs = [each.submit(sleep_until_cancelled) for each in (first, third)]
+    await until(lambda: all(job.state == "running" for job in jobs))
     with pytest.raises(Overloaded):
         isolates.get("b")
     assert isolates.get("a") is first
