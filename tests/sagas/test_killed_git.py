@@ -116,6 +116,7 @@ WRITER = """case " $* " in *" fast-import "*)
     sed '/^done$/q' >"$WORLD/asked"
     kill -9 $PPID
     while ! [ -e "$WORLD/awaited" ]; do sleep 0.01; done
+    tries=50; while ! [ -e "$WORLD/early" ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.01; done
     git "$@" <"$WORLD/asked"
     : >"$WORLD/ended"
     exit;; esac"""
