@@ -13,7 +13,8 @@ from adapters.git.errors import GitError
 from adapters.git.registration import Unreadable, pointers_agree, registrations
 from adapters.repositories import MANAGED, QUARANTINE
 from adapters.snapshots.capture import verify
-from adapters.snapshots.manifest import SnapshotDamaged, snapshot_dir
+from adapters.snapshots.files import SnapshotDamaged
+from adapters.snapshots.manifest import snapshot_dir
 from domain.paths import display, unpack
 from domain.states import Active, NeedsReview, Quarantined, Snapshotting
 from projections.claims import claims

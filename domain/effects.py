@@ -74,7 +74,10 @@ class DropBranch(Effect, frozen=True, kw_only=True):
 
 
 class Capture(Effect, frozen=True, kw_only=True):
-    """Make a verified snapshot of the tree. `omit` names packed paths that need not be held."""
+    """Make a verified snapshot of the tree.
+
+    `omit` names packed paths that need not be held, `apart` those that are held, but not in git.
+    """
 
     repository: str
     lane: str
@@ -84,6 +87,7 @@ class Capture(Effect, frozen=True, kw_only=True):
     branch: str | None
     tolerant: bool
     omit: tuple[str, ...]
+    apart: tuple[str, ...] = ()
 
 
 class Apply(Effect, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from adapters.performer import proof
 from adapters.performer.world import EXPECTED, not_done
 from adapters.snapshots import explain as explaining
 from adapters.snapshots.explain import NOTHING, RegistrationChanged
-from adapters.snapshots.manifest import SnapshotDamaged
+from adapters.snapshots.files import SnapshotDamaged
 from domain.effects import Destroy, Destroyed, Explain, Explained, Outcome, Resisted, Unexplained
 from domain.paths import display, pack, unpack
 

@@ -8,7 +8,7 @@ from adapters.performer.world import EXPECTED, not_done
 from adapters.snapshots.apply import apply as apply_snapshot
 from adapters.snapshots.capture import CannotCapture, StillChanging
 from adapters.snapshots.capture import capture as capture_tree
-from adapters.snapshots.manifest import SnapshotDamaged
+from adapters.snapshots.files import SnapshotDamaged
 from domain.effects import Applied, Apply, Capture, Captured, NotDone, Outcome
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from adapters.files.scan import Entry, digest, scan
 from adapters.git.door import Location
 from adapters.snapshots import objects, registration
 from adapters.snapshots.capture import tree_of, verify
-from adapters.snapshots.manifest import Expected, Held, SnapshotDamaged
+from adapters.snapshots.files import SnapshotDamaged
+from adapters.snapshots.manifest import Expected, Held
 from adapters.snapshots.restorable import require_consistent
 from domain.paths import unpack
 

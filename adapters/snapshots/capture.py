@@ -18,16 +18,15 @@ from adapters.git.index import Index, read_index
 from adapters.git.parse import TreeEntry, parse_ls_tree
 from adapters.git.refs import read_ref
 from adapters.snapshots import objects, registration
+from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import (
     FORMAT,
     Expected,
     Held,
     Manifest,
     Registered,
-    SnapshotDamaged,
     algorithm_of,
     digest_of,
-    kept_file,
     load,
     save,
 )
@@ -86,6 +85,7 @@ async def _attempt(git: Git, common: bytes, directory: bytes, effect: Capture, h
         named = ", ".join(f"{each.kind} {display(each.path)!r}" for each in seen.obstacles[:5])
         raise CannotCapture(f"a snapshot cannot hold {named}")
     kept = await trio.to_thread.run_sync(registration.keep, directory, unpack(effect.place.admin))
+    await trio.to_thread.run_sync(Files(directory).sync)
     index = _index(directory, kept, head.oid)
     logs = [registration.kept(directory, kept, name) for name in ("logs/HEAD", "ORIG_HEAD")]
     logs.append(await trio.to_thread.run_sync(_log_of, common, head.branch or effect.branch))
@@ -183,7 +183,7 @@ async def verify(git: Git, directory: bytes, common: bytes, snapshot: Snapshot) 
     if at != snapshot.commit:
         raise SnapshotDamaged(f"{snapshot.ref} is at {at}, not at {snapshot.commit}")
     for each in manifest.registration:
-        await trio.to_thread.run_sync(kept_file, directory, each.sha256)
+        await trio.to_thread.run_sync(Files(directory).check, each.sha256)
     await _compare(git, common, snapshot.commit, manifest.entries)
     return manifest
 

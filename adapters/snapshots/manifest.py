@@ -10,39 +10,57 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adapters.files.durable import make_directories, read_file, replace
+from adapters.files.durable import read_file, replace
 from adapters.files.scan import Entry
 from adapters.git.parse import TreeEntry
+from adapters.snapshots.files import SnapshotDamaged
 from domain.paths import pack, unpack
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, FORMAT)
 LIMIT = 1 << 30  # bytes of a manifest that is read back
 
 
-class SnapshotDamaged(Exception):
-    """A snapshot is not what the log says that it was."""
+class Held(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One path that is not as the commit has it; `kind` may be `absent`.
 
-
-class Held(msgspec.Struct, frozen=True):
-    """One path that is not as the commit has it; `kind` may be `absent`."""
+    `oid` is the blob id of the raw bytes, also of those that git does not have: then `apart` is the SHA-256
+    of a file of the snapshot. `xattrs` are packed names and values in base64; `twin` is the first path, in
+    the order of the tree, of the file that this is another name of.
+    """
 
     path: str
     kind: str
     mode: int
     size: int
     oid: str | None
+    apart: str | None = None
+    xattrs: tuple[tuple[str, str], ...] = ()
+    twin: str | None = None
 
 
-class Registered(msgspec.Struct, frozen=True):
-    """One file of the registration (the index, HEAD's log, …), kept beside the manifest by its SHA-256."""
+class Registered(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry of the registration, kept by its SHA-256; `name` is packed, a directory has no content.
+
+    `link` is the packed target of a symbolic link.
+    """
 
     name: str
     sha256: str
     mode: int
+    mtime_ns: int = 0
+    link: str | None = None
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything about a snapshot that git's objects do not say. Modes are those that a checkout gives."""
+    """Everything about a snapshot that git's objects do not say. Modes are those that a checkout gives.
+
+    `head` is empty where HEAD was on a branch without a commit. Since format 2: `times` is the SHA-256 of a
+    file with the time of change of the root and of every entry of `wanted`, in that order, as 8 bytes each,
+    signed nanoseconds, little-endian; `root_mode` is the root's own mode; `stale` names the paths (packed)
+    of which the index did not know that they are as they were; `keep` is the commit that keeps alive what
+    only the registration names.
+    """
 
     format: int
     id: str
@@ -58,6 +76,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     registration: tuple[Registered, ...]
     omitted: tuple[str, ...]
     content: str
+    times: str = ""
+    root_mode: int | None = None
+    stale: tuple[str, ...] = ()
+    keep: str = ""
 
     @property
     def algorithm(self) -> str:
@@ -172,27 +194,6 @@ def load(directory: bytes, digest: str | None) -> Manifest:
         raise SnapshotDamaged(f"the manifest cannot be read: {error}") from error
     if digest is not None and hashlib.sha256(data).hexdigest() != digest:
         raise SnapshotDamaged("the manifest is not the one that was written")
-    if manifest.format != FORMAT:
-        raise SnapshotDamaged(f"the manifest has format {manifest.format}, this program knows {FORMAT}")
+    if manifest.format not in READABLE:
+        raise SnapshotDamaged(f"the manifest has format {manifest.format}, this program knows {READABLE}")
     return manifest
-
-
-def keep_file(directory: bytes, data: bytes) -> str:
-    """Keeps content in the snapshot's own files, by its SHA-256, durably."""
-    digest = hashlib.sha256(data).hexdigest()
-    files = os.path.join(directory, b"files")
-    make_directories(files)
-    replace(os.path.join(files, digest.encode()), data)
-    return digest
-
-
-def kept_file(directory: bytes, digest: str) -> bytes:
-    """Returns content that was kept. Raises SnapshotDamaged where it is missing or another."""
-    path = os.path.join(directory, b"files", digest.encode())
-    try:
-        data = read_file(path, LIMIT)
-    except OSError as error:
-        raise SnapshotDamaged(f"a file of the snapshot cannot be read: {error}") from error
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise SnapshotDamaged(f"the file {digest} of the snapshot is damaged")
-    return data

@@ -23,7 +23,8 @@ from adapters.files.kernel import open_beneath
 from adapters.git.door import Location
 from adapters.git.errors import GitError
 from adapters.git.parse import HEX, parse_batch_check
-from adapters.snapshots.manifest import SnapshotDamaged, algorithm_of
+from adapters.snapshots.files import SnapshotDamaged
+from adapters.snapshots.manifest import algorithm_of
 from domain.paths import unpack
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from adapters.files.durable import TEMPORARY, make_directories, read_file, replace, write_locked
 from adapters.git.heads import operation_in_progress
 from adapters.git.index import read_index
-from adapters.snapshots.manifest import Registered, SnapshotDamaged, keep_file, kept_file
+from adapters.snapshots.files import Files, SnapshotDamaged
+from adapters.snapshots.manifest import Registered
 from domain.evidence import Obstacle
 from domain.paths import pack
 
@@ -86,14 +87,14 @@ def keep(directory: bytes, admin: bytes) -> tuple[Registered, ...]:
         path = os.path.join(admin, name)
         if os.path.lexists(path):
             mode = os.lstat(path).st_mode & 0o7777
-            digest = keep_file(directory, read_file(path, LIMIT))
+            digest = Files(directory).keep(read_file(path, LIMIT))
             kept.append(Registered(name.decode("ascii"), digest, mode))
     return tuple(kept)
 
 
 def kept(directory: bytes, registered: tuple[Registered, ...], name: str) -> bytes:
     """Returns what was kept of one file, or nothing. Raises SnapshotDamaged."""
-    return next((kept_file(directory, each.sha256) for each in registered if each.name == name), b"")
+    return next((Files(directory).read(each.sha256) for each in registered if each.name == name), b"")
 
 
 def put_back(directory: bytes, manifest: Manifest, admin: bytes, tree: dict[bytes, TreeEntry]) -> None:
@@ -106,7 +107,7 @@ def put_back(directory: bytes, manifest: Manifest, admin: bytes, tree: dict[byte
         raise SnapshotDamaged(f"somebody is working here already: {why}")
     for each in manifest.registration:
         path = os.path.join(admin, each.name.encode("ascii"))
-        data = kept_file(directory, each.sha256)
+        data = Files(directory).read(each.sha256)
         if each.name == "index":
             write_locked(path, data)
         elif each.name == "logs/HEAD" or not os.path.lexists(path):  # the others may be somebody's by now

@@ -8,7 +8,8 @@ import os
 from collections.abc import Mapping
 
 from adapters.files.scan import Entry, digest
-from adapters.snapshots.manifest import Expected, Held, SnapshotDamaged
+from adapters.snapshots.files import SnapshotDamaged
+from adapters.snapshots.manifest import Expected, Held
 from domain.paths import display
 
 LONGEST = 4095  # bytes of a path that the kernel takes, here one that begins at the lane

@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from adapters.snapshots.capture import verify
-from adapters.snapshots.manifest import SnapshotDamaged, snapshot_dir
+from adapters.snapshots.files import SnapshotDamaged
+from adapters.snapshots.manifest import snapshot_dir
 from adapters.store.journal import ClaimTaken
 from adapters.yard.yard import Concluded, Done, ended
 from domain import lane as lanes

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.files.durable import read_file, replace
 from adapters.snapshots.capture import CannotCapture, StillChanging, verify
-from adapters.snapshots.manifest import SnapshotDamaged
+from adapters.snapshots.files import SnapshotDamaged
 from domain.effects import Captured, NotDone
 from tests.adapters.snapshots.roundtrip import stamps
 from tests.sagas.trees import walk

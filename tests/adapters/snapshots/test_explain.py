@@ -9,7 +9,7 @@ import pytest
 
 from adapters.files.scan import scan
 from adapters.snapshots.explain import RegistrationChanged
-from adapters.snapshots.manifest import SnapshotDamaged
+from adapters.snapshots.files import SnapshotDamaged
 from domain.paths import unpack
 from tests.sagas.trees import write
 

@@ -10,15 +10,13 @@ import msgspec
 import pytest
 
 from adapters.git.parse import TreeEntry
+from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import (
     FORMAT,
     Expected,
     Held,
     Manifest,
-    SnapshotDamaged,
     digest_of,
-    keep_file,
-    kept_file,
     load,
     parents,
     save,
@@ -99,22 +97,6 @@ def test_a_changed_bit_of_a_manifest_is_noticed(directory: bytes) -> None:
             file.write(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         with pytest.raises(SnapshotDamaged):
             load(directory, digest)
-
-
-def test_a_kept_file_is_given_back_and_another_content_is_damage(directory: bytes) -> None:
-    name = keep_file(directory, b"kept")
-    assert kept_file(directory, name) == b"kept"
-    with open(os.path.join(directory, b"files", name.encode()), "wb") as file:
-        file.write(b"else")
-    with pytest.raises(SnapshotDamaged, match="is damaged"):
-        kept_file(directory, name)
-    with pytest.raises(SnapshotDamaged, match="cannot be read"):
-        kept_file(directory, "0" * 64)
-
-
-def test_keeping_the_same_content_twice_keeps_one_file(directory: bytes) -> None:
-    assert keep_file(directory, b"kept") == keep_file(directory, b"kept")
-    assert len(os.listdir(os.path.join(directory, b"files"))) == 1
 
 
 def test_a_directory_that_only_leads_to_what_is_absent_is_not_expected() -> None:

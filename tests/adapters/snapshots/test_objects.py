@@ -12,7 +12,7 @@ from adapters.files.durable import read_file
 from adapters.git.index import read_index
 from adapters.snapshots import objects
 from adapters.snapshots.capture import ATTEMPTS, tree_of
-from adapters.snapshots.manifest import SnapshotDamaged
+from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.objects import Moving
 from domain.effects import Captured, NotDone
 from tests.sagas.trees import walk

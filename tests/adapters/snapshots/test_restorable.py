@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from adapters.snapshots.capture import CannotCapture, capture, tree_of
-from adapters.snapshots.manifest import Expected, Held, SnapshotDamaged, load, save
+from adapters.snapshots.files import SnapshotDamaged
+from adapters.snapshots.manifest import Expected, Held, load, save
 from adapters.snapshots.restorable import require_consistent, require_restorable
 from domain.effects import Destroy, Explain, Explained, Unexplained
 from tests.sagas.trees import walk

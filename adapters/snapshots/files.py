@@ -1,0 +1,186 @@
+"""Content that a snapshot keeps beside git, by its SHA-256: one file on the disk for all that have it.
+
+`snapshots/<id>/files/<sha256>` is a hard link to `blobs/<sha256>` of the state directory, so that each
+snapshot is whole in its own directory. Nothing counts as durable before `sync`.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from adapters.files.descriptors import DIRECTORY, owned
+from adapters.files.durable import TEMPORARY, make_directories
+from adapters.files.errors import words
+from adapters.files.kernel import sync_file_system
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PIECE = 1 << 20
+LIMIT = 1 << 30  # bytes of a file that is read at once
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+FICLONE = 0x40049409  # ioctl_ficlone(2)
+
+
+class SnapshotDamaged(Exception):
+    """A snapshot is not what the log says that it was."""
+
+
+class Shortened(Exception):
+    """A file has become shorter while it was copied."""
+
+
+class Files:
+    """The files of one snapshot, whose directory need not exist before something is kept."""
+
+    def __init__(self, directory: bytes) -> None:
+        self._own = os.path.join(directory, b"files")
+        self._pool = os.path.join(os.path.dirname(os.path.dirname(directory)), b"blobs")
+
+    def keep(self, data: bytes) -> str:
+        """Keeps the bytes, and returns their SHA-256. Raises OSError."""
+        digest = hashlib.sha256(data).hexdigest()
+        if not self._link(digest):
+            with self._beginning() as (descriptor, temporary):
+                _write(descriptor, data)
+                self._publish(temporary, digest)
+        return digest
+
+    def keep_from(self, source: int, size: int, also: hashlib._Hash | None = None) -> str:
+        """Copies so many bytes of an open file, shared with it where the file system can, and feeds `also`.
+
+        Returns the SHA-256 of what was kept, which is what both hashes have seen. Raises Shortened, OSError.
+        """
+        with self._beginning() as (descriptor, temporary):
+            total = hashlib.sha256()
+            cloned = _clone(source, descriptor, size)
+            for piece in _pieces(descriptor if cloned else source, size):
+                total.update(piece)
+                if also is not None:
+                    also.update(piece)
+                if not cloned:
+                    _write(descriptor, piece)
+            digest = total.hexdigest()
+            if not self._link(digest):
+                self._publish(temporary, digest)
+        return digest
+
+    def sync(self) -> None:
+        """Makes all that was kept durable, in one wait. Raises OSError."""
+        for place in (self._pool, self._own):
+            if os.path.isdir(place):
+                with owned(os.open(place, DIRECTORY)) as descriptor:
+                    sync_file_system(descriptor)
+
+    def read(self, digest: str, limit: int = LIMIT) -> bytes:
+        """Returns content that was kept. Raises SnapshotDamaged where it is missing, longer or another."""
+        return b"".join(self.pieces(digest, limit))
+
+    def pieces(self, digest: str, limit: int | None = None) -> Iterator[bytes]:
+        """Yields the content piece by piece; only at the end it is known to be whole.
+
+        Raises SnapshotDamaged, also at the end.
+        """
+        total, size = hashlib.sha256(), 0
+        try:
+            with owned(self.open(digest)) as descriptor:
+                while piece := os.read(descriptor, PIECE):
+                    total.update(piece)
+                    size += len(piece)
+                    if limit is not None and size > limit:
+                        raise SnapshotDamaged(
+                            f"the file {digest} of the snapshot is longer than {limit} bytes"
+                        )
+                    yield piece
+        except OSError as error:
+            raise SnapshotDamaged(f"a file of the snapshot cannot be read: {words(error)}") from error
+        if total.hexdigest() != digest:
+            raise SnapshotDamaged(f"the file {digest} of the snapshot is damaged")
+
+    def check(self, digest: str) -> int:
+        """Reads the content back and returns its size. Raises SnapshotDamaged."""
+        return sum(len(piece) for piece in self.pieces(digest))
+
+    def open(self, digest: str) -> int:
+        """Opens the content for reading; its bytes are not compared with the digest. Raises OSError."""
+        return os.open(os.path.join(self._own, digest.encode("ascii")), READ)
+
+    def _link(self, digest: str) -> bool:
+        """Tells whether the content is kept already, and whole; one that is damaged gives way."""
+        name = digest.encode("ascii")
+        make_directories(self._own)
+        try:
+            os.link(os.path.join(self._pool, name), os.path.join(self._own, name), follow_symlinks=False)
+        except FileExistsError:
+            return self._is_whole(digest)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.EMLINK):  # not kept yet, or by too many snapshots
+                raise
+            return False
+        return self._is_whole(digest)
+
+    def _is_whole(self, digest: str) -> bool:
+        try:
+            self.check(digest)
+        except SnapshotDamaged:
+            return False
+        return True
+
+    @contextmanager
+    def _beginning(self) -> Iterator[tuple[int, bytes]]:
+        """Lends a new file of the pool that has no name of its own yet, and its path."""
+        make_directories(self._pool)
+        temporary = os.path.join(self._pool, TEMPORARY + secrets.token_hex(8).encode())
+        descriptor = os.open(temporary, NEW, 0o600)
+        try:
+            with owned(descriptor):
+                yield descriptor, temporary
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+    def _publish(self, temporary: bytes, digest: str) -> None:
+        """Gives the new file its name in the pool and in the snapshot, in place of what was damaged."""
+        name = digest.encode("ascii")
+        make_directories(self._own)
+        for place in (self._pool, self._own):
+            beside = temporary + b"-named"
+            os.link(temporary, beside, follow_symlinks=False)
+            os.rename(beside, os.path.join(place, name))
+
+
+def _clone(source: int, target: int, size: int) -> bool:
+    """Tells whether the target shares the source's bytes now: a copy that nobody can write to any more."""
+    try:
+        fcntl.ioctl(target, FICLONE, source)
+    except OSError as error:
+        if error.errno not in UNABLE:
+            raise
+        return False
+    return os.fstat(target).st_size >= size
+
+
+def _pieces(descriptor: int, size: int) -> Iterator[bytes]:
+    left = size
+    while left:
+        piece = os.pread(descriptor, min(left, PIECE), size - left)
+        if not piece:
+            raise Shortened(f"{left} bytes of {size} are missing")
+        left -= len(piece)
+        yield piece
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+UNABLE = (errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.ETXTBSY)
