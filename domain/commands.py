@@ -39,21 +39,26 @@ class CreateLane(Command, frozen=True, kw_only=True):
 
 
 class SnapshotLane(Command, frozen=True, kw_only=True):
-    """Capture the lane without removing it. `tolerant` names omissions instead of refusing them."""
+    """Capture the lane without removing it. `tolerant` names omissions instead of refusing them.
+
+    `apart` names the ignored paths that are to be held as well.
+    """
 
     snapshot: str
     seen: Seen
     tolerant: bool = False
+    apart: tuple[str, ...] = ()
 
 
 class RemoveLane(Command, frozen=True, kw_only=True):
-    """Put the lane into quarantine."""
+    """Put the lane into quarantine. `apart` names the ignored paths that a snapshot is to hold first."""
 
     resting: str
     seen: Seen
     mode: Mode = "safe"
     snapshot: str | None = None
     delete_branch: bool = False
+    apart: tuple[str, ...] = ()
 
 
 class RestoreLane(Command, frozen=True, kw_only=True):

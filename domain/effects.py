@@ -174,9 +174,10 @@ class Captured(Outcome, frozen=True, kw_only=True):
 
 
 class Applied(Outcome, frozen=True, kw_only=True):
-    """The tree is what the manifest says."""
+    """The tree is what the manifest says; `differences` names what could not be set as it was."""
 
     content: str
+    differences: tuple[str, ...] = ()
 
 
 class Explained(Outcome, frozen=True, kw_only=True):

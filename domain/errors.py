@@ -29,10 +29,14 @@ class Refusal(Exception):
 
 def _shown(value: object) -> object:
     if isinstance(value, tuple):
-        items = tuple(dict.fromkeys(map(str, value)))  # one reason for many things is said once
+        items = tuple(dict.fromkeys(map(_word, value)))  # one reason for many things is said once
         some = ", ".join(items[:5])
         return f"{some} and {len(items) - 5} more" if len(items) > 5 else some
     return value
+
+
+def _word(value: object) -> str:
+    return "{path} ({class}: {why}, {bytes} bytes)".format(**value) if isinstance(value, dict) else str(value)
 
 
 @dataclass(eq=False)
@@ -262,12 +266,14 @@ class CannotHold(Refusal):
 
 @dataclass(eq=False)
 class UnknownIgnored(Refusal):
-    """Ignored files would not survive."""
+    """Ignored files would not survive; of `count` the first are named, each with class, why and bytes."""
 
     paths: tuple[str, ...]
+    ignored: tuple[dict[str, object], ...]
+    count: int
     code = "unknown_ignored"
-    text = "ignored files are not part of a snapshot: {paths}."
-    remedy = "Move or delete them, or --force to record a consent to lose them when the lane is reaped."
+    text = "{count} ignored paths would be in no snapshot: {ignored}."
+    remedy = "Keep them with --include-ignored, or --force to record a consent to lose them with the reaping."
 
 
 @dataclass(eq=False)
@@ -367,3 +373,27 @@ class VersionMismatch(Refusal):
     text = "version {expected} was expected, and the lane is at version {version}."
     remedy = "Look at the lane again, and ask with the version that it has now."
     status = 412
+
+
+@dataclass(eq=False)
+class AmbiguousSnapshot(Refusal):
+    """More than one snapshot answers to that name."""
+
+    snapshot: str
+    candidates: tuple[str, ...]
+    code = "ambiguous_snapshot"
+    text = "{snapshot!r} could be any of {candidates}."
+    remedy = "Give more of the id."
+
+
+@dataclass(eq=False)
+class NotInSnapshot(Refusal):
+    """The snapshot has no content at that path."""
+
+    snapshot: str
+    path: str
+    why: str
+    code = "not_in_snapshot"
+    text = "snapshot {snapshot} has no content at {path!r}: {why}."
+    remedy = "'laneyard snapshot show SNAPSHOT --paths' lists what it holds."
+    status = 404

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from domain.evidence import Consent, Place, Snapshot, Summary
+from domain.evidence import Consent, Ignored, Place, Snapshot, Summary
 
 Kind = Literal["primary", "managed", "external"]
 Mode = Literal["safe", "force"]
@@ -116,18 +116,22 @@ class CreationUndone(Fact, frozen=True, kw_only=True):
 
 
 class SnapshotPlanned(Fact, frozen=True, kw_only=True):
-    """A capture begins, which changes nothing; `tolerant`: omissions are named, not refused."""
+    """A capture begins, which changes nothing; `tolerant`: omissions are named, not refused.
 
-    TAG: ClassVar[str] = "snapshot.planned@1"
+    `omit` names paths that need not be held, `apart` ignored ones that are held on request.
+    """
+
+    TAG: ClassVar[str] = "snapshot.planned@2"
     snapshot: str
     tolerant: bool
     omit: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
 
 
 class LaneSnapshotted(Fact, frozen=True, kw_only=True):
     """The snapshot has been read back and verified."""
 
-    TAG: ClassVar[str] = "lane.snapshotted@1"
+    TAG: ClassVar[str] = "lane.snapshotted@2"
     snapshot: Snapshot
 
 
@@ -166,6 +170,13 @@ class RemovalPlanned(Fact, frozen=True, kw_only=True):
     consent: Consent | None
     evidence: Summary | None
     delete_branch: bool
+
+
+class IgnoredLetGo(Fact, frozen=True, kw_only=True):
+    """The removal is not held by these: they can be made again, and go without a copy when it is reaped."""
+
+    TAG: ClassVar[str] = "ignored.let-go@1"
+    ignored: tuple[Ignored, ...]
 
 
 class WorktreeLocked(Fact, frozen=True, kw_only=True):
@@ -258,10 +269,14 @@ class WorktreeRebuilt(Fact, frozen=True, kw_only=True):
 
 
 class SnapshotApplied(Fact, frozen=True, kw_only=True):
-    """Every entry of the snapshot is in place and was compared with the manifest."""
+    """Every entry of the snapshot is in place and was compared with the manifest.
 
-    TAG: ClassVar[str] = "restore.applied@1"
+    `differences` names what could not be set as it was.
+    """
+
+    TAG: ClassVar[str] = "restore.applied@2"
     content: str
+    differences: tuple[str, ...] = ()
 
 
 class BranchRejoined(Fact, frozen=True, kw_only=True):
@@ -413,42 +428,16 @@ class SweepFinished(Fact, frozen=True, kw_only=True):
 
 
 FACTS: tuple[type[Fact], ...] = (
-    RepositoryRegistered,
-    LaneAdopted,
-    CreationPlanned,
-    LaneCheckedOut,
-    LaneCreated,
-    CreationFailed,
-    CreationUndone,
-    SnapshotPlanned,
-    LaneSnapshotted,
-    SnapshotFailed,
-    RemovalPlanned,
-    WorktreeLocked,
-    WorktreeMoved,
-    BranchFreed,
-    BranchDropped,
-    RemovalStepFailed,
-    RemovalAbandoned,
-    LaneQuarantined,
-    RestorePlanned,
-    WorktreeReturned,
-    WorktreeRebuilt,
-    SnapshotApplied,
-    BranchRejoined,
-    RestoreStepFailed,
-    RestoreAbandoned,
-    LaneRestored,
-    TreeExplained,
-    TreeUnexplained,
-    TreeDestroyed,
-    TreeDeregistered,
-    TreeResisted,
-    TreeRetried,
-    ReapingPlanned,
-    LaneReaped,
-    SweepPlanned,
-    SweepFinished,
+    *(RepositoryRegistered, LaneAdopted),
+    *(CreationPlanned, LaneCheckedOut, LaneCreated, CreationFailed, CreationUndone),
+    *(SnapshotPlanned, LaneSnapshotted, SnapshotFailed),
+    *(RemovalPlanned, IgnoredLetGo, WorktreeLocked, WorktreeMoved, BranchFreed),
+    *(BranchDropped, RemovalStepFailed, RemovalAbandoned, LaneQuarantined),
+    *(RestorePlanned, WorktreeReturned, WorktreeRebuilt, SnapshotApplied),
+    *(BranchRejoined, RestoreStepFailed, RestoreAbandoned, LaneRestored),
+    *(TreeExplained, TreeUnexplained, TreeDestroyed),
+    *(TreeDeregistered, TreeResisted, TreeRetried),
+    *(ReapingPlanned, LaneReaped, SweepPlanned, SweepFinished),
 )
 
 BY_TAG: dict[str, type[Fact]] = {fact.TAG: fact for fact in FACTS}

@@ -3,6 +3,8 @@
 Evidence is material for decisions. It enters the log only inside the fact that rests on it.
 """
 
+from typing import Literal
+
 import msgspec
 
 
@@ -38,11 +40,26 @@ class Obstacle(msgspec.Struct, frozen=True):
     path: str
 
 
+class Ignored(msgspec.Struct, frozen=True):
+    """An ignored path (packed) with all that is below it: its class, the evidence for that, how much it is.
+
+    `rebuildable` can be made again and may be let go, `precious` cannot, of `unknown` nothing is known.
+    `entries` counts the path itself. No ignored path lies below another.
+    """
+
+    path: str
+    kind: Literal["rebuildable", "precious", "unknown"]
+    why: str
+    bytes: int
+    entries: int
+
+
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """What an inspector saw of a lane's tree and its registration at one moment.
 
-    Paths are packed and relative to the lane. `fingerprint` digests the metadata of every entry; it is made
-    only where a snapshot has to be compared with the tree.
+    Paths are packed and relative to the lane. `head` is empty where HEAD is on a branch without a commit.
+    `fingerprint` digests the metadata of every entry; it is made only where a snapshot has to be compared
+    with the tree.
     """
 
     at: str
@@ -52,7 +69,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     locked: str | Unknown | None
     changed: tuple[str, ...] | Unknown
     untracked: tuple[str, ...] | Unknown
-    ignored: tuple[str, ...] | Unknown
+    ignored: tuple[Ignored, ...] | Unknown
     obstacles: tuple[Obstacle, ...] | Unknown
     fingerprint: str | Unknown | None = None
 
@@ -92,7 +109,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     `ref` reaches `commit`, whose tree is the worktree as it was and whose first parent is `head`.
     `fingerprint` is that of the tree when it was captured, `content` the digest of every entry's path, kind,
-    mode and bytes, `manifest` the SHA-256 of the manifest. `omitted` names what could not be held.
+    mode and bytes, `manifest` the SHA-256 of the manifest. `omitted` names what could not be held, `ignored`
+    which ignored paths are held, each with all that is below it.
     """
 
     id: str
@@ -107,3 +125,4 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     entries: int
     bytes: int
     omitted: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()

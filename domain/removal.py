@@ -4,6 +4,8 @@ Lock, so that no prune takes the registration; move, which is the pivot: before 
 after it the removal goes forward; free the branch; and, if asked, drop it.
 """
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from domain.commands import RemoveLane
@@ -39,6 +41,7 @@ from domain.events import (
     BranchDropped,
     BranchFreed,
     Fact,
+    IgnoredLetGo,
     LaneQuarantined,
     RemovalAbandoned,
     RemovalPlanned,
@@ -46,14 +49,15 @@ from domain.events import (
     WorktreeLocked,
     WorktreeMoved,
 )
-from domain.evidence import Consent, Place, Seen, Snapshot, Summary
+from domain.evidence import Consent, Ignored, Place, Seen, Snapshot, Summary
 from domain.naming import short_branch
 from domain.paths import display
-from domain.snapshots import described, known, require_known, require_same
+from domain.snapshots import described, known, lies_in, require_known, require_same
 from domain.states import Active, Edition, Lane, Leaving, Quarantined, Record, name
 
 PATIENCE = 3  # attempts before a step counts as failed
 CONSENT_LIMIT = 10_000  # paths that a consent may name
+NAMED = 100  # ignored paths that a refusal names before it only counts them
 
 
 def lock_reason(lane: str, edition: int) -> str:
@@ -76,8 +80,10 @@ def decide(lane: Lane, command: RemoveLane) -> tuple[Fact, ...]:
     if command.delete_branch and seen.branch != lane.record.branch:
         raise NotTheLanesBranch(_named(seen.branch), _named(lane.record.branch))
     snapshot = _snapshot(lane.record, command)
-    consent = _consent(command, snapshot)
-    return (_plan(lane, command, edition, snapshot, consent),)
+    lost = _lost(command, snapshot)
+    plan = _plan(lane, command, edition, snapshot, _consent(command, snapshot, lost))
+    let_go = tuple(each for each in lost if each.kind == "rebuildable")
+    return (plan, IgnoredLetGo(ignored=let_go)) if let_go else (plan,)
 
 
 def _named(branch: object) -> str:
@@ -96,25 +102,52 @@ def _snapshot(record: Record, command: RemoveLane) -> Snapshot | None:
     return snapshot
 
 
-def _consent(command: RemoveLane, snapshot: Snapshot | None) -> Consent | None:
-    """Returns what a forced removal consents to lose; refuses in safe mode whatever would be lost."""
+def _lost(command: RemoveLane, snapshot: Snapshot | None) -> tuple[Ignored, ...]:
+    """Returns the ignored paths that no snapshot holds, nor is to hold before the removal."""
+    held = frozenset(snapshot.ignored if snapshot else command.apart)
+    return tuple(each for each in known(command.seen.ignored) if not lies_in(each.path, held))
+
+
+def _consent(command: RemoveLane, snapshot: Snapshot | None, lost: tuple[Ignored, ...]) -> Consent | None:
+    """Returns what the removal may lose: by force all that is named; else only what can be made again."""
     seen = command.seen
-    changed, untracked = known(seen.changed), known(seen.untracked)
-    ignored, obstacles = known(seen.ignored), known(seen.obstacles)
-    work = () if snapshot else (*changed, *untracked)
+    changed, untracked, obstacles = known(seen.changed), known(seen.untracked), known(seen.obstacles)
     if command.mode == "safe":
-        if obstacles:
-            raise CannotHold(described(obstacles))
-        if ignored:
-            raise UnknownIgnored(tuple(display(path) for path in ignored))
-        if work or (command.delete_branch and snapshot is None):
-            raise NotSnapshotted(len(changed), len(untracked))
-        return None
+        _require_nothing_lost(command, snapshot, lost)
+    if command.apart and snapshot is None:
+        raise NotSnapshotted(len(changed), len(untracked))
+    if command.mode == "safe":
+        return _agreed(each.path for each in lost)
+    work = () if snapshot else (*changed, *untracked)
     omitted = snapshot.omitted if snapshot else ()
-    named = tuple(dict.fromkeys((*work, *ignored, *(each.path for each in obstacles), *omitted)))
+    ignored, others = (each.path for each in lost), (each.path for each in obstacles)
+    return _agreed((*work, *ignored, *others, *omitted), "remove --force")
+
+
+def _require_nothing_lost(command: RemoveLane, snapshot: Snapshot | None, lost: tuple[Ignored, ...]) -> None:
+    """Refuses whatever would be lost and is not certain to be made again."""
+    seen = command.seen
+    changed, untracked, obstacles = known(seen.changed), known(seen.untracked), known(seen.obstacles)
+    if obstacles:
+        raise CannotHold(described(obstacles))
+    if held := [each for each in lost if each.kind != "rebuildable"]:
+        first = [_named_ignored(each) for each in held[:NAMED]]
+        raise UnknownIgnored(tuple(display(each.path) for each in held[:NAMED]), tuple(first), len(held))
+    if snapshot is None and (changed or untracked or command.delete_branch):
+        raise NotSnapshotted(len(changed), len(untracked))
+
+
+def _named_ignored(ignored: Ignored) -> dict[str, object]:
+    shown = {"path": display(ignored.path), "class": ignored.kind, "why": ignored.why}
+    return {**shown, "bytes": ignored.bytes}
+
+
+def _agreed(paths: Iterable[str], reason: str = "rebuildable") -> Consent | None:
+    """Returns a consent that names each path once, if there are any. Raises TooManyToName."""
+    named = tuple(dict.fromkeys(paths))
     if len(named) > CONSENT_LIMIT:
         raise TooManyToName(len(named), CONSENT_LIMIT)
-    return Consent(named, "remove --force") if named else None
+    return Consent(named, reason) if named else None
 
 
 def _plan(
@@ -138,7 +171,7 @@ def _plan(
         provisioned_ignored=(),
         consent=consent,
         evidence=_summary(seen),
-        delete_branch=command.delete_branch and snapshot is not None and seen.branch is not None,
+        delete_branch=command.delete_branch and all((snapshot, seen.head, seen.branch)),
     )
 
 
@@ -156,7 +189,9 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
     """Returns the lane after the fact. History is never argued with."""
     match lane, fact:
         case Active(record=record), RemovalPlanned():
-            return Leaving(record=replace(record, head=fact.head), plan=fact)
+            return Leaving(record=replace(record, head=fact.head or None), plan=fact)
+        case Leaving(), IgnoredLetGo(ignored=ignored):
+            return replace(lane, let_go=ignored)
         case Leaving(), WorktreeLocked():
             return replace(lane, locked=True, attempt=0)
         case Leaving(), WorktreeMoved():

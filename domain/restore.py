@@ -118,11 +118,11 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
             return replace(lane, place=place, applied=True, attempt=0)
         case Returning(), WorktreeRebuilt(place=place):
             return replace(lane, place=place, attempt=0)
-        case Returning(), SnapshotApplied():
-            return replace(lane, applied=True, attempt=0)
+        case Returning(), SnapshotApplied(differences=found):
+            return replace(lane, applied=True, differences=(*lane.differences, *found), attempt=0)
         case Returning(record=record), BranchRejoined(branch=branch, why=why):
             differences = lane.differences if why is None else (*lane.differences, why)
-            joined = replace(record, branch=branch, head=lane.plan.head)
+            joined = replace(record, branch=branch, head=lane.plan.head or None)
             return replace(lane, record=joined, rejoined=True, differences=differences, attempt=0)
         case Returning(), RestoreStepFailed():
             return _failed(lane, fact)
@@ -177,7 +177,9 @@ def _bring(lane: Returning) -> Effect:
     plan, repository = lane.plan, lane.record.repository
     if plan.source == "quarantine":
         return Move(repository=repository, place=resting(lane.home), target=plan.path)
-    return Checkout(repository=repository, path=plan.path, branch=None, commit=plan.head, reason=_lock(lane))
+    snapshot = lane.record.snapshot(plan.snapshot_id)
+    commit = plan.head or (snapshot.commit if snapshot else "")  # HEAD may have been on an unborn branch
+    return Checkout(repository=repository, path=plan.path, branch=None, commit=commit, reason=_lock(lane))
 
 
 def resting(home: Quarantined | Reaped | NeedsReview) -> Place:
@@ -204,8 +206,8 @@ def learn(lane: Returning, outcome: Outcome) -> tuple[Fact, ...]:
             return (WorktreeReturned(place=place),)
         case CheckedOut(place=place):
             return (WorktreeRebuilt(place=place),)
-        case Applied(content=content):
-            return (SnapshotApplied(content=content),)
+        case Applied(content=content, differences=found):
+            return (SnapshotApplied(content=content, differences=found),)
         case Joined(branch=branch, why=why):
             return (BranchRejoined(branch=branch, why=why),)
         case Unlocked():

@@ -1,5 +1,7 @@
 """The snapshot chapter: a verified copy is taken, and the lane stays what it was."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -8,7 +10,7 @@ from domain.commands import SnapshotLane
 from domain.effects import Capture, Captured, Effect, NotDone, Outcome
 from domain.errors import CannotHold, EvidenceUnavailable, IdentityChanged, WrongState
 from domain.events import Fact, LaneSnapshotted, SnapshotFailed, SnapshotPlanned
-from domain.evidence import Consent, Obstacle, Place, Seen, Unknown
+from domain.evidence import Consent, Ignored, Obstacle, Place, Seen, Unknown
 from domain.paths import display, is_inside
 from domain.states import Active, Lane, NeedsReview, Quarantined, Record, Snapshotting, name
 
@@ -35,15 +37,19 @@ def decide(lane: Lane, command: SnapshotLane) -> tuple[Fact, ...]:
     refused = uncovered(obstacles, agreed)
     if refused and not command.tolerant:
         raise CannotHold(described(refused))
-    omit = (*known(seen.ignored), *(each.path for each in obstacles))
-    return (SnapshotPlanned(snapshot=command.snapshot, tolerant=command.tolerant, omit=omit),)
+    omit = (*_left_out(known(seen.ignored), command.apart, agreed), *(each.path for each in obstacles))
+    return (
+        SnapshotPlanned(snapshot=command.snapshot, tolerant=command.tolerant, omit=omit, apart=command.apart),
+    )
 
 
 def evolve(lane: Lane, fact: Fact) -> Lane:
     """Returns the lane after the fact."""
     match lane, fact:
         case ((Active() | Quarantined() | NeedsReview()), SnapshotPlanned()):
-            return Snapshotting(of=lane, snapshot=fact.snapshot, tolerant=fact.tolerant, omit=fact.omit)
+            return Snapshotting(
+                of=lane, snapshot=fact.snapshot, tolerant=fact.tolerant, omit=fact.omit, apart=fact.apart
+            )
         case Snapshotting(of=of), LaneSnapshotted():
             return replace(of, record=_with(of, fact))
         case Snapshotting(of=of), SnapshotFailed():
@@ -66,6 +72,7 @@ def pending(lane: Snapshotting) -> Effect:
         branch=editions[-1].branch if resting else None,
         tolerant=lane.tolerant,
         omit=lane.omit,
+        apart=lane.apart,
     )
 
 
@@ -102,6 +109,30 @@ def known(value: tuple[T, ...] | Unknown) -> tuple[T, ...]:
 def uncovered(obstacles: tuple[Obstacle, ...], agreed: tuple[str, ...]) -> tuple[Obstacle, ...]:
     """Returns the obstacles that no consented path covers."""
     return tuple(each for each in obstacles if not any(is_inside(each.path, path) for path in agreed))
+
+
+def lies_in(path: str, roots: frozenset[str]) -> bool:
+    """Tells whether a packed path is one of the roots or lies below one."""
+    return any(each in roots for each in _upwards(path))
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """Yields a path and every directory that leads to it."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+
+
+def _left_out(ignored: Iterable[Ignored], apart: tuple[str, ...], agreed: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the ignored paths that need not be held: of one that was agreed to in part, that part."""
+    asked, whole, seen = frozenset(apart), frozenset(agreed), [each.path for each in ignored]
+    parts: dict[str, list[str]] = defaultdict(list)
+    for path in agreed:
+        for above in _upwards(path.rpartition("/")[0]):
+            parts[above].append(path)
+    wanted = (path for path in seen if not lies_in(path, asked))
+    left = ((path,) if lies_in(path, whole) else parts.get(path, (path,)) for path in wanted)
+    return tuple(dict.fromkeys(path for paths in left for path in paths))
 
 
 def described(obstacles: tuple[Obstacle, ...]) -> tuple[str, ...]:

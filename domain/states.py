@@ -3,7 +3,7 @@
 import msgspec
 
 from domain.events import Kind, RemovalPlanned, RestorePlanned
-from domain.evidence import Consent, Place, Snapshot
+from domain.evidence import Consent, Ignored, Place, Snapshot
 
 
 class Edition(msgspec.Struct, frozen=True):
@@ -124,10 +124,11 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leaving(msgspec.Struct, frozen=True, kw_only=True):
-    """A removal is under way."""
+    """A removal is under way; `let_go` is what can be made again and did not hold it."""
 
     record: Record
     plan: RemovalPlanned
+    let_go: tuple[Ignored, ...] = ()
     locked: bool = False
     moved: bool = False
     freed: bool = False
@@ -197,6 +198,7 @@ class Snapshotting(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: str
     tolerant: bool
     omit: tuple[str, ...]
+    apart: tuple[str, ...] = ()
 
     @property
     def record(self) -> Record:

@@ -44,8 +44,27 @@ def _removal_planned_3(raw: Raw) -> Raw:
     }
 
 
+def _snapshot_planned_1(raw: Raw) -> Raw:
+    """Until then no ignored file was ever captured."""
+    return raw | {"apart": []}
+
+
+def _lane_snapshotted_1(raw: Raw) -> Raw:
+    """Until then no snapshot held an ignored file."""
+    taken = raw.get("snapshot")
+    return raw | {"snapshot": taken | {"ignored": []}} if isinstance(taken, dict) else raw
+
+
+def _snapshot_applied_1(raw: Raw) -> Raw:
+    """Until then a restore set nothing that it could fail to set and go on."""
+    return raw | {"differences": []}
+
+
 UPCASTERS: dict[str, tuple[str, Callable[[Raw], Raw]]] = {
     "removal.planned@3": ("removal.planned@4", _removal_planned_3),
+    "snapshot.planned@1": ("snapshot.planned@2", _snapshot_planned_1),
+    "lane.snapshotted@1": ("lane.snapshotted@2", _lane_snapshotted_1),
+    "restore.applied@1": ("restore.applied@2", _snapshot_applied_1),
 }
 
 _CURRENT = {tag.rpartition("@")[0]: tag for tag in BY_TAG}

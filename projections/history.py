@@ -64,6 +64,9 @@ def _removal(fact: e.Fact) -> str:
             kept = f"work kept in snapshot {fact.snapshot_id[:8]}" if fact.snapshot_id else "nothing to keep"
             consented = f", {len(fact.consent.paths)} paths consented to" if fact.consent else ""
             return f"removal {fact.edition} planned ({fact.mode}): {kept}{consented}"
+        case e.IgnoredLetGo():
+            size = sum(each.bytes for each in fact.ignored)
+            return f"not held by what can be made again: {_ignored(len(fact.ignored))}, {size} bytes"
         case e.WorktreeLocked():
             return "the registration is locked"
         case e.WorktreeMoved():
@@ -146,6 +149,10 @@ def _sweep(fact: e.Fact) -> str:
 
 def _lanes(number: int) -> str:
     return "1 lane" if number == 1 else f"{number} lanes"
+
+
+def _ignored(number: int) -> str:
+    return "1 ignored path" if number == 1 else f"{number} ignored paths"
 
 
 def _entries(number: int) -> str:

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 import msgspec
 
-from adapters.config import place
+from adapters.config import ignored, place
+from adapters.config.ignored import IgnoredSettings, RepositoryIgnored
 from adapters.config.service import ServiceSettings
 from domain.errors import Refusal
 
@@ -59,12 +60,14 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     git: GitSettings = GitSettings()
     lock: Lock = Lock()
     service: ServiceSettings = ServiceSettings()
+    ignored: IgnoredSettings = IgnoredSettings()
 
 
 class RepositoryConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `<root>/.laneyard.toml` may say; it goes before the state directory's."""
+    """What `<root>/.laneyard.toml` may say; the retention goes before the state directory's."""
 
     quarantine: Quarantine | None = None
+    ignored: RepositoryIgnored | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,3 +132,6 @@ def _check(found: msgspec.Struct) -> None:
     quarantine = getattr(found, "quarantine", None)
     if quarantine is not None:
         seconds(quarantine.retention)
+    said = getattr(found, "ignored", None)
+    if said is not None:
+        ignored.check(said)

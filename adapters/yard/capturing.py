@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from adapters.yard.yard import Concluded, Done, ended
+from adapters.ignored.wanted import Wanted
+from adapters.yard.yard import Concluded, Done, ended, known_repository
 from domain.commands import SnapshotLane
 from domain.errors import Refusal, WrongState
 from domain.events import LaneSnapshotted, SnapshotFailed
+from domain.paths import unpack
 from domain.states import Active, NeedsReview, Quarantined, name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapters.engine import Request
+    from adapters.ignored.wanted import Include
     from adapters.store.journal import Committed
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard
@@ -39,14 +42,24 @@ class SnapshotNotMade(Refusal):
         return f"no snapshot was made: {self.reason}."
 
 
-async def snapshot(yard: Yard, row: Record, request: Request, *, tolerant: bool = False) -> Done:
-    """Captures a lane without removing it. Raises a Refusal."""
+def wanted(yard: Yard, row: Record, include: Include = False) -> Wanted:
+    """Returns what of a lane's ignored files is asked for, and the rules by which they are classed."""
+    known = known_repository(yard.reader, unpack(str(row["repository"])))
+    assert known is not None
+    return Wanted(yard.settings.configuration, known.root, include)
+
+
+async def snapshot(
+    yard: Yard, row: Record, request: Request, *, tolerant: bool = False, include: Include = False
+) -> Done:
+    """Captures a lane without removing it, with the ignored files that are asked for. Raises a Refusal."""
     if (earlier := yard.answered(request)) is not None:
         return _snapshotted(earlier)
     lane_id = str(row["id"])
     lane, _ = yard.reader.lane(lane_id)
-    seen = await yard.inspector.look(place_of(lane, "snapshotted"))
-    await try_capture(yard, lane_id, seen, request, tolerant=tolerant)
+    asked = wanted(yard, row, include)
+    seen = await yard.inspector.look(place_of(lane, "snapshotted"), rules=asked.rules)
+    await try_capture(yard, lane_id, seen, request, tolerant=tolerant, apart=asked.chosen(seen))
     return _snapshotted(yard.concluded(request, lane_id))
 
 
@@ -68,10 +81,16 @@ async def capture(
 
 
 async def try_capture(
-    yard: Yard, lane_id: str, seen: Seen, request: Request, *, tolerant: bool = False
+    yard: Yard,
+    lane_id: str,
+    seen: Seen,
+    request: Request,
+    *,
+    tolerant: bool = False,
+    apart: tuple[str, ...] = (),
 ) -> tuple[Committed, Snapshot | SnapshotNotMade]:
     """Returns a snapshot of what was seen, or why none was made. Raises a Refusal before it is tried."""
-    command = SnapshotLane(snapshot=str(uuid4()), seen=seen, tolerant=tolerant)
+    command = SnapshotLane(snapshot=str(uuid4()), seen=seen, tolerant=tolerant, apart=apart)
     committed = await yard.engine.handle(lane_id, command, request)
     return committed, _taken(committed.facts)
 

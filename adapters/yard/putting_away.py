@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from adapters.yard.capturing import SnapshotNotMade, capture, place_of, snapshot, try_capture
+import msgspec
+
+from adapters.yard.capturing import SnapshotNotMade, capture, place_of, snapshot, try_capture, wanted
 from adapters.yard.reaping import begun, reap, reaped
 from adapters.yard.yard import Concluded, Done, ended
 from domain import lane as lanes
@@ -17,12 +19,13 @@ from domain.states import Quarantined
 
 if TYPE_CHECKING:
     from adapters.engine import Request
+    from adapters.ignored.wanted import Include, Wanted
     from adapters.repositories import Repository
     from adapters.store.journal import Committed
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard
     from domain.events import Mode
-    from domain.evidence import Place, Seen
+    from domain.evidence import Place
     from domain.states import Lane
 
 __all__ = ["ReapRefused", "SnapshotNotMade", "capture", "place_of", "remove", "snapshot"]
@@ -47,14 +50,17 @@ async def remove(
     mode: Mode,
     delete_branch: bool,
     reap: bool = False,
+    include: Include = False,
 ) -> Done:
     """Puts a lane into quarantine, with a snapshot first if there is work in it, and reaps it if asked to.
 
-    Raises a Refusal, after which the lane is where it was, or ReapRefused.
+    The snapshot holds the ignored files that are to be included. Raises a Refusal, after which the lane is
+    where it was, or ReapRefused.
     """
     concluded = yard.answered(request)
     if concluded is None:
-        await _put_away(yard, repository, row, request, mode=mode, delete_branch=delete_branch)
+        asked = wanted(yard, row, include)
+        await _put_away(yard, repository, row, request, asked, mode=mode, delete_branch=delete_branch)
         concluded = yard.concluded(request, str(row["id"]))
     if reap and _still_rests(yard, concluded):
         await _reap_as_well(yard, concluded, request)
@@ -81,7 +87,14 @@ async def _reap_as_well(yard: Yard, concluded: Concluded, request: Request) -> N
 
 
 async def _put_away(
-    yard: Yard, repository: Repository, row: Record, request: Request, *, mode: Mode, delete_branch: bool
+    yard: Yard,
+    repository: Repository,
+    row: Record,
+    request: Request,
+    asked: Wanted,
+    *,
+    mode: Mode,
+    delete_branch: bool,
 ) -> None:
     lane_id = str(row["id"])
     request = yard.resumed(request, lane_id)
@@ -89,21 +102,25 @@ async def _put_away(
     place = place_of(lane, "removed")
     _require_outside(yard, place)
     resting = pack(repository.resting(f"{row['slug']}-{lane_id[:8]}-{int(row['edition'] or 0) + 1}"))
-    seen = await yard.inspector.look(place)
-    base = RemoveLane(resting=resting, seen=seen, mode=mode, delete_branch=delete_branch)
+    seen = await yard.inspector.look(place, rules=asked.rules)
+    base = RemoveLane(
+        resting=resting, seen=seen, mode=mode, delete_branch=delete_branch, apart=asked.chosen(seen)
+    )
     if not _needs_snapshot(lane, base):
         await yard.engine.handle(lane_id, base, request)
         return
-    await _keep_and_put_away(yard, lane_id, place, base, request)
+    await _keep_and_put_away(yard, lane_id, place, base, request, asked)
 
 
 async def _keep_and_put_away(
-    yard: Yard, lane_id: str, place: Place, base: RemoveLane, request: Request
+    yard: Yard, lane_id: str, place: Place, base: RemoveLane, request: Request, asked: Wanted
 ) -> None:
     """Removes the lane with a snapshot that is as the tree is, even if somebody writes there meanwhile."""
     for attempt in range(ATTEMPTS):
-        seen = await yard.inspector.look(place) if attempt else base.seen
-        committed, command = await _with_snapshot(yard, lane_id, place, base, seen, request.aside())
+        if attempt:
+            seen = await yard.inspector.look(place, rules=asked.rules)
+            base = msgspec.structs.replace(base, seen=seen, apart=asked.chosen(seen))
+        committed, command = await _with_snapshot(yard, lane_id, place, base, request.aside(), asked)
         request = request.after(committed)
         try:
             await yard.engine.handle(lane_id, command, request)
@@ -126,17 +143,22 @@ def _needs_snapshot(lane: Lane, command: RemoveLane) -> bool:
 
 
 async def _with_snapshot(
-    yard: Yard, lane_id: str, place: Place, base: RemoveLane, seen: Seen, request: Request
+    yard: Yard, lane_id: str, place: Place, base: RemoveLane, request: Request, asked: Wanted
 ) -> tuple[Committed, RemoveLane]:
-    """Returns the command with a snapshot and a look taken after it; forced, also without one."""
+    """Returns the command with a snapshot and a look taken after it; forced, also without one.
+
+    Not where something was to be kept by it that is ignored: nobody has agreed to lose that.
+    """
     tolerant = base.mode == "force"
-    committed, taken = await try_capture(yard, lane_id, seen, request, tolerant=tolerant)
+    committed, taken = await try_capture(
+        yard, lane_id, base.seen, request, tolerant=tolerant, apart=base.apart
+    )
     if isinstance(taken, SnapshotNotMade):
-        if not tolerant:
+        if not tolerant or base.apart:
             raise taken
-        return committed, _replace(base, seen, None)
-    again = await yard.inspector.look(place, omit=_left_out(committed))
-    return committed, _replace(base, again, taken.id)
+        return committed, msgspec.structs.replace(base, delete_branch=False)
+    again = await yard.inspector.look(place, omit=_left_out(committed), rules=asked.rules)
+    return committed, msgspec.structs.replace(base, seen=again, snapshot=taken.id)
 
 
 def _left_out(committed: Committed) -> tuple[str, ...]:
@@ -149,16 +171,6 @@ def _require_outside(yard: Yard, place: Place) -> None:
     state = os.path.realpath(yard.settings.state_dir)
     if (state + b"/").startswith(unpack(place.path) + b"/"):
         raise StateInside(display(place.path), os.fsdecode(state))
-
-
-def _replace(base: RemoveLane, seen: Seen, taken: str | None) -> RemoveLane:
-    return RemoveLane(
-        resting=base.resting,
-        seen=seen,
-        mode=base.mode,
-        snapshot=taken,
-        delete_branch=base.delete_branch and taken is not None,
-    )
 
 
 def _removed(concluded: Concluded, *, delete_branch: bool) -> Done:

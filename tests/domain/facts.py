@@ -11,6 +11,7 @@ from domain.events import (
     CreationPlanned,
     CreationUndone,
     Fact,
+    IgnoredLetGo,
     LaneAdopted,
     LaneCheckedOut,
     LaneCreated,
@@ -43,7 +44,7 @@ from domain.events import (
     WorktreeRebuilt,
     WorktreeReturned,
 )
-from domain.evidence import Consent, Identity, Obstacle, Place, Seen, Snapshot, Summary
+from domain.evidence import Consent, Identity, Ignored, Obstacle, Place, Seen, Snapshot, Summary
 
 LANE = "7d9f2c1e-5a40-4c7b-9d53-0f5f4f1f6a01"
 COMMON = "/srv/shop/.git"
@@ -99,6 +100,10 @@ CLEAN = Seen(
     obstacles=(),
     fingerprint="f-1",
 )
+
+SECRET = Ignored(".env", "precious", "named .env", 12, 1)
+DATA = Ignored("data", "unknown", "nothing says what it is", 4096, 3)
+MODULES = Ignored("node_modules", "rebuildable", "node_modules beside yarn.lock", 1048576, 512)
 
 # One instance of every fact ------------------------------------------------------------------------------
 
@@ -175,6 +180,24 @@ forced_planned = RemovalPlanned(
     ),
     delete_branch=True,
 )
+rebuildable_planned = RemovalPlanned(
+    journal_format=4,
+    edition=1,
+    mode="safe",
+    place=PLACE,
+    resting=RESTING,
+    head=HEAD,
+    branch=BRANCH,
+    snapshot_id=None,
+    snapshot_ref=None,
+    snapshot_commit=None,
+    snapshot_tree=None,
+    provisioned_ignored=(),
+    consent=Consent(("node_modules",), "rebuildable"),
+    evidence=Summary(at="2026-03-01T09:00:00Z", changed=0, untracked=0, ignored=1),
+    delete_branch=False,
+)
+let_go = IgnoredLetGo(ignored=(MODULES,))
 locked = WorktreeLocked()
 moved = WorktreeMoved(path=RESTING)
 freed = BranchFreed()
@@ -240,6 +263,8 @@ EXAMPLES: tuple[Fact, ...] = (
     snapshot_failed,
     removal_planned,
     forced_planned,
+    rebuildable_planned,
+    let_go,
     locked,
     moved,
     freed,

@@ -27,12 +27,14 @@ from tests.domain.facts import (
     explained,
     forced_planned,
     freed,
+    let_go,
     locked,
     moved,
     quarantined,
     reaped,
     reaping_planned,
     rebuild_planned,
+    rebuildable_planned,
     rebuilt,
     rebuilt_whole,
     rejoined,
@@ -56,6 +58,7 @@ SNAPSHOTTED = (*CREATED, snapshot_planned, snapshotted)
 LEAVING = (*SNAPSHOTTED, removal_planned)
 REMOVED = (*LEAVING, locked, moved, freed, quarantined)
 FORCED = (*SNAPSHOTTED, forced_planned, locked, moved, freed, dropped, quarantined)
+LET_GO = (*CREATED, rebuildable_planned, let_go, locked, moved, freed, quarantined)
 ABANDONED = (*LEAVING, locked, removal_step_failed, removal_abandoned)
 RETURNED = (*REMOVED, restore_planned, returned, rejoined, restored)
 REAPING = (*REMOVED, reaping_planned)
@@ -122,6 +125,7 @@ LIVES: dict[str, tuple[Fact, ...]] = {
     "snapshot failed": (*CREATED, snapshot_planned, snapshot_failed),
     "removed": REMOVED,
     "removed by force": FORCED,
+    "removed with what can be made again": LET_GO,
     "removal abandoned": ABANDONED,
     "restored from quarantine": RETURNED,
     "restore abandoned": RETURN_ABANDONED,

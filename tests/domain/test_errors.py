@@ -47,6 +47,7 @@ EXAMPLES: dict[object, object] = {
     int: 7,
     tuple[str, ...]: ("a", "b"),
     tuple[int, ...]: (1, 2),
+    tuple[dict[str, object], ...]: ({"path": "a", "class": "unknown", "why": "nothing", "bytes": 1},),
 }
 
 
@@ -83,9 +84,14 @@ def test_a_refusal_says_what_would_change_it_unless_nothing_would(refusal: type[
 
 
 def test_long_evidence_is_cut_in_words_and_whole_by_field() -> None:
-    raised = UnknownIgnored(("a", "b", "c", "d", "e", "f", "g"))
+    raised = CannotHold(("a", "b", "c", "d", "e", "f", "g"))
     assert "a, b, c, d, e and 2 more" in str(raised)
-    assert raised.details == {"paths": ("a", "b", "c", "d", "e", "f", "g")}
+    assert raised.details == {"obstacles": ("a", "b", "c", "d", "e", "f", "g")}
+
+
+def test_an_ignored_path_is_told_with_its_class_and_why() -> None:
+    named: dict[str, object] = {"path": ".env", "class": "precious", "why": "named .env", "bytes": 12}
+    assert ".env (precious: named .env, 12 bytes)" in str(UnknownIgnored((".env",), (named,), 1))
 
 
 def test_evidence_is_quoted_and_never_read_as_a_format() -> None:

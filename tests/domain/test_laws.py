@@ -155,5 +155,5 @@ def test_the_milestones_are_the_six_words_of_an_auditor() -> None:
         "lane.quarantined@1",
         "lane.reaped@1",
         "lane.restored@1",
-        "lane.snapshotted@1",
+        "lane.snapshotted@2",
     ]

@@ -9,6 +9,7 @@ from domain.effects import (
     Apply,
     CheckedOut,
     Checkout,
+    Explain,
     Joined,
     Rejoin,
     Unlock,
@@ -28,7 +29,7 @@ from domain.events import (
     SnapshotPlanned,
     WorktreeRebuilt,
 )
-from domain.states import Active
+from domain.states import Active, Basis
 from tests.domain.facts import (
     ADMIN,
     BRANCH,
@@ -45,10 +46,12 @@ from tests.domain.facts import (
     freed,
     locked,
     moved,
+    quarantined,
     rebuild_planned,
     rebuilt,
     removal_planned,
     restore_planned,
+    restore_step_failed,
     snapshot_planned,
 )
 from tests.domain.lives import (
@@ -115,6 +118,68 @@ def test_a_reaped_lane_is_rebuilt_and_compared_with_its_snapshot() -> None:
     )
     assert isinstance(lane, Active)
     assert (lane.place, lane.record.snapshots) == (REBUILT_PLACE, (SNAPSHOT,))
+
+
+def test_what_could_not_be_set_as_it_was_is_said_at_the_end() -> None:
+    found, moved_on = ("run.sh: its extended attributes could not be set",), "the branch has moved on"
+    (
+        given(*REAPED, rebuild_planned, rebuilt)
+        .learns(
+            Applied(content="content-1", differences=found),
+            SnapshotApplied(content="content-1", differences=found),
+        )
+        .learns(Joined(branch=None, why=moved_on), BranchRejoined(branch=None, why=moved_on))
+        .learns(
+            Unlocked(),
+            LaneRestored(
+                edition=1,
+                source="snapshot",
+                path=HOME,
+                branch=None,
+                head=HEAD,
+                differences=(*found, moved_on),
+            ),
+        )
+    )
+
+
+UNBORN = replace(SNAPSHOT, head="")
+REAPED_UNBORN: tuple[Fact, ...] = (
+    *(*CREATED, snapshot_planned, LaneSnapshotted(snapshot=UNBORN), replace(removal_planned, head="")),
+    *(locked, moved, freed, quarantined),
+    ReapingPlanned(journal_format=1, edition=1, snapshot_id="s-1", consent=None),
+    *(explained, destroyed),
+    LaneReaped(edition=1, snapshot_id="s-1", entries=3, bytes=120, digest="digest-1"),
+)
+
+
+def test_a_lane_on_a_branch_without_a_commit_is_rebuilt_from_the_snapshots_own() -> None:
+    lane = (
+        given(*REAPED_UNBORN)
+        .when(BACK)
+        .then(replace(rebuild_planned, head=""))
+        .owes(Checkout(repository=COMMON, path=HOME, branch=None, commit="c" * 40, reason=RETURNING_LOCK))
+        .learns(CheckedOut(place=REBUILT_PLACE, head="c" * 40), rebuilt)
+        .learns(Applied(content="content-1"), applied)
+        .owes(Rejoin(repository=COMMON, admin=ADMIN, branch=BRANCH, head=""))
+        .learns(Joined(branch=BRANCH), BranchRejoined(branch=BRANCH))
+        .learns(Unlocked(), LaneRestored(edition=1, source="snapshot", path=HOME, branch=BRANCH, head=""))
+        .rests("active")
+        .lane
+    )
+    assert isinstance(lane, Active)
+    assert lane.record.head is None
+
+
+def test_the_tree_of_a_branch_without_a_commit_is_explained_by_its_snapshot_alone() -> None:
+    failed = replace(restore_step_failed, left=REBUILT_PLACE)
+    effect = given(*REAPED_UNBORN, replace(rebuild_planned, head=""), rebuilt, failed).owed
+    assert isinstance(effect, Explain)
+    assert effect.basis == Basis(commit="", snapshot=UNBORN, partial=True)
+    resting = [fact for fact in REAPED_UNBORN if not isinstance(fact, LaneReaped)]
+    reaping = given(*resting[:-2]).owed
+    assert isinstance(reaping, Explain)
+    assert reaping.basis == Basis(commit="", snapshot=UNBORN)
 
 
 def test_one_snapshot_brings_a_lane_back_twice() -> None:

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from domain.commands import RemoveLane
+from domain.effects import FreeBranch, Freed, Locked, Moved
 from domain.errors import (
     CannotHold,
     ChangedSinceSnapshot,
@@ -30,19 +31,30 @@ from domain.events import (
 from domain.evidence import Consent, Identity, Obstacle, Place, Seen, Summary, Unknown
 from domain.lane import decide
 from domain.removal import CONSENT_LIMIT
+from domain.states import Leaving
 from tests.domain.facts import (
     BRANCH,
     CLEAN,
     COMMON,
+    DATA,
     EDITION_LOCK,
     HEAD,
     HOME,
     LANE,
+    MODULES,
     PLACE,
     RESTING,
+    RESTING_PLACE,
+    SECRET,
     SNAPSHOT,
     adopted,
     forced_planned,
+    freed,
+    let_go,
+    locked,
+    moved,
+    quarantined,
+    rebuildable_planned,
     restore_planned,
     snapshot_planned,
 )
@@ -227,9 +239,91 @@ def test_a_branch_is_not_deleted_where_no_snapshot_holds_its_commits() -> None:
     assert planned(force(CLEAN, snapshot=None, delete_branch=True), *CREATED).delete_branch is False
 
 
-def test_ignored_files_are_refused_by_name() -> None:
-    seen = replace(CLEAN, ignored=(".env", "caf%E9"))
-    given(*SNAPSHOTTED).when(safe(seen)).refused(UnknownIgnored, paths=(".env", "caf\ufffd"))
+def test_ignored_files_are_refused_by_name_with_class_evidence_and_size() -> None:
+    seen = replace(CLEAN, ignored=(SECRET, MODULES, replace(DATA, path="caf%E9")))
+    given(*SNAPSHOTTED).when(safe(seen)).refused(
+        UnknownIgnored,
+        paths=(".env", "caf\ufffd"),
+        ignored=(
+            {"path": ".env", "class": "precious", "why": "named .env", "bytes": 12},
+            {"path": "caf\ufffd", "class": "unknown", "why": "nothing says what it is", "bytes": 4096},
+        ),
+        count=2,
+    )
+
+
+def test_a_refusal_names_a_hundred_ignored_paths_and_counts_the_rest() -> None:
+    many = tuple(replace(SECRET, path=f"{n}/.env") for n in range(250))
+    with pytest.raises(UnknownIgnored) as caught:
+        decide(given(*SNAPSHOTTED).lane, safe(replace(CLEAN, ignored=many)))
+    assert (len(caught.value.paths), len(caught.value.ignored), caught.value.count) == (100, 100, 250)
+
+
+def test_what_can_be_made_again_does_not_hold_and_is_named_in_the_log() -> None:
+    (
+        given(*CREATED)
+        .when(safe(replace(CLEAN, ignored=(MODULES,)), snapshot=None))
+        .then(rebuildable_planned, let_go)
+        .learns(Locked(), locked)
+        .learns(Moved(place=RESTING_PLACE), moved)
+        .learns(Freed(), freed, quarantined)
+        .rests("quarantined")
+    )
+
+
+def test_force_names_what_can_be_made_again_as_well() -> None:
+    lane = given(*CREATED).lane
+    plan, fact = decide(lane, force(replace(CLEAN, ignored=(SECRET, MODULES)), snapshot=None))
+    assert fact == let_go
+    assert getattr(plan, "consent", None) == Consent((".env", "node_modules"), "remove --force")
+
+
+def test_what_can_be_made_again_is_named_up_to_the_same_limit() -> None:
+    many = tuple(replace(MODULES, path=f"{n}/node_modules") for n in range(CONSENT_LIMIT + 1))
+    given(*CREATED).when(safe(replace(CLEAN, ignored=many), snapshot=None)).refused(
+        TooManyToName, count=10_001, limit=10_000
+    )
+
+
+def test_ignored_files_in_the_snapshot_do_not_hold_and_are_not_let_go() -> None:
+    inner = replace(DATA, path="data/raw.bin")
+    kept = replace(SNAPSHOT, ignored=(".env", "data", "node_modules"))
+    seen = replace(CLEAN, ignored=(SECRET, inner, MODULES))
+    plan = planned(safe(seen), *CREATED, snapshot_planned, LaneSnapshotted(snapshot=kept))
+    assert plan.consent is None
+
+
+@pytest.mark.parametrize("path", ["data2", "dat", "data.db", "other/data"])
+def test_only_what_lies_in_a_kept_path_is_kept(path: str) -> None:
+    kept = replace(SNAPSHOT, ignored=("data",))
+    seen = replace(CLEAN, ignored=(replace(DATA, path=path),))
+    given(*CREATED, snapshot_planned, LaneSnapshotted(snapshot=kept)).when(safe(seen)).refused(
+        UnknownIgnored, paths=(path,)
+    )
+
+
+@pytest.mark.parametrize("ask", [safe, force])
+def test_what_is_to_be_kept_is_not_removed_before_a_snapshot_holds_it(
+    ask: Callable[[Seen, None], RemoveLane],
+) -> None:
+    asked = replace(ask(replace(CLEAN, ignored=(SECRET, MODULES)), None), apart=(".env",))
+    given(*CREATED).when(asked).refused(NotSnapshotted, changed=0, untracked=0)
+
+
+def test_what_nobody_asked_to_keep_holds_before_anything_is_captured() -> None:
+    asked = replace(safe(replace(CLEAN, ignored=(SECRET, DATA)), snapshot=None), apart=(".env",))
+    given(*CREATED).when(asked).refused(UnknownIgnored, paths=("data",))
+
+
+def test_a_lane_on_a_branch_without_a_commit_is_put_away_and_has_none_to_delete() -> None:
+    taken = LaneSnapshotted(snapshot=replace(SNAPSHOT, head=""))
+    asked = safe(replace(CLEAN, head=""), delete_branch=True)
+    plan = planned(asked, *CREATED, snapshot_planned, taken)
+    assert (plan.head, plan.branch, plan.delete_branch) == ("", BRANCH, False)
+    after = given(*CREATED, plan).learns(Locked(), locked).learns(Moved(place=RESTING_PLACE), moved)
+    after.owes(FreeBranch(repository=COMMON, admin=PLACE.admin, head="", branch=BRANCH))
+    assert isinstance(after.lane, Leaving)
+    assert after.lane.record.head is None
 
 
 def test_what_a_snapshot_cannot_hold_is_refused_by_name() -> None:
@@ -239,12 +333,12 @@ def test_what_a_snapshot_cannot_hold_is_refused_by_name() -> None:
 
 
 def test_force_records_a_consent_that_names_all_that_no_snapshot_holds() -> None:
-    seen = replace(CLEAN, changed=("a.py",), ignored=(".env",), obstacles=(SOCKET,))
+    seen = replace(CLEAN, changed=("a.py",), ignored=(SECRET,), obstacles=(SOCKET,))
     given(*SNAPSHOTTED).when(force(seen, delete_branch=True)).then(forced_planned)
 
 
 def test_force_without_a_snapshot_consents_to_lose_the_work_itself() -> None:
-    seen = replace(CLEAN, changed=("a.py",), untracked=("notes.txt",), ignored=(".env",))
+    seen = replace(CLEAN, changed=("a.py",), untracked=("notes.txt",), ignored=(SECRET,))
     plan = planned(force(seen, snapshot=None), *CREATED)
     assert plan.consent == Consent(("a.py", "notes.txt", ".env"), "remove --force")
 
@@ -262,17 +356,17 @@ def test_force_with_nothing_to_lose_records_no_consent() -> None:
 
 
 def test_a_consent_names_at_most_ten_thousand_paths() -> None:
-    most = tuple(f"ignored/{n}" for n in range(CONSENT_LIMIT))
+    most = tuple(replace(SECRET, path=f"ignored/{n}") for n in range(CONSENT_LIMIT))
     assert planned(force(replace(CLEAN, ignored=most)), *SNAPSHOTTED).consent is not None
-    given(*SNAPSHOTTED).when(force(replace(CLEAN, ignored=(*most, "one-more")))).refused(
+    given(*SNAPSHOTTED).when(force(replace(CLEAN, ignored=(*most, SECRET)))).refused(
         TooManyToName, count=10_001, limit=10_000
     )
 
 
 def test_the_plan_holds_the_evidence_that_it_rests_on() -> None:
-    seen = replace(CLEAN, changed=("a", "b"), untracked=("c",), ignored=("d", "e", "f"), obstacles=(SOCKET,))
+    seen = replace(CLEAN, changed=("a", "b"), untracked=("c",), ignored=(SECRET, DATA), obstacles=(SOCKET,))
     assert planned(force(seen), *SNAPSHOTTED).evidence == Summary(
-        at="2026-03-01T09:00:00Z", changed=2, untracked=1, ignored=3, obstacles=(SOCKET,)
+        at="2026-03-01T09:00:00Z", changed=2, untracked=1, ignored=2, obstacles=(SOCKET,)
     )
 
 

@@ -7,22 +7,31 @@ from domain.commands import SnapshotLane
 from domain.effects import Capture, Captured, NotDone
 from domain.errors import CannotHold, EvidenceUnavailable, IdentityChanged, WrongState
 from domain.events import Fact, LaneSnapshotted, SnapshotFailed, SnapshotPlanned
-from domain.evidence import Identity, Obstacle, Unknown
+from domain.evidence import Consent, Identity, Obstacle, Unknown
 from domain.states import Active, NeedsReview, Quarantined
 from tests.domain.facts import (
     BRANCH,
     CLEAN,
     COMMON,
+    DATA,
     HEAD,
     HOME,
     LANE,
     LATER,
+    MODULES,
     PLACE,
     REBUILT_PLACE,
     RESTING_PLACE,
+    SECRET,
     SNAPSHOT,
     explained,
+    freed,
+    let_go,
+    locked,
+    moved,
+    quarantined,
     rebuild_planned,
+    rebuildable_planned,
     restore_planned,
     snapshot_planned,
     snapshotted,
@@ -112,7 +121,7 @@ def test_what_a_snapshot_cannot_hold_is_refused_by_name() -> None:
 
 
 def test_a_tolerant_capture_omits_what_it_cannot_hold_and_what_is_ignored() -> None:
-    seen = replace(CLEAN, ignored=(".env",), obstacles=(SOCKET,))
+    seen = replace(CLEAN, ignored=(SECRET,), obstacles=(SOCKET,))
     (
         given(*CREATED)
         .when(SnapshotLane(snapshot="s-1", seen=seen, tolerant=True))
@@ -130,6 +139,39 @@ def test_a_tolerant_capture_omits_what_it_cannot_hold_and_what_is_ignored() -> N
             )
         )
     )
+
+
+def test_what_is_asked_for_is_held_apart_and_the_rest_of_what_is_ignored_omitted() -> None:
+    inner = replace(DATA, path="data/raw.bin")
+    seen = replace(CLEAN, ignored=(SECRET, inner, MODULES))
+    effect = (
+        given(*CREATED)
+        .when(SnapshotLane(snapshot="s-1", seen=seen, apart=(".env", "data")))
+        .then(SnapshotPlanned(snapshot="s-1", tolerant=False, omit=("node_modules",), apart=(".env", "data")))
+        .owed
+    )
+    assert isinstance(effect, Capture)
+    assert (effect.omit, effect.apart) == (("node_modules",), (".env", "data"))
+
+
+@pytest.mark.parametrize(
+    ("agreed", "omit"),
+    [
+        (("data",), ("data",)),
+        (("data/x", "data/y/z"), ("data/x", "data/y/z")),  # the rest of it nobody has agreed to lose
+        (("data", "data/x"), ("data",)),
+        ((".",), ("data",)),
+        (("dat", "data2"), ("data",)),
+    ],
+)
+def test_of_what_a_removal_has_agreed_to_lose_in_part_that_part_is_omitted(
+    agreed: tuple[str, ...], omit: tuple[str, ...]
+) -> None:
+    plan = replace(rebuildable_planned, consent=Consent(agreed, "rebuildable"))
+    seen = replace(CLEAN, ignored=(DATA,))
+    given(*CREATED, plan, let_go, locked, moved, freed, quarantined).when(
+        SnapshotLane(snapshot="s-1", seen=seen)
+    ).then(SnapshotPlanned(snapshot="s-1", tolerant=False, omit=omit))
 
 
 def test_a_consent_covers_an_obstacle_of_a_lane_at_rest_and_all_below_a_named_path() -> None:

@@ -31,6 +31,22 @@ def test_a_plan_of_format_3_becomes_a_strict_safe_removal() -> None:
     }
 
 
+def test_a_capture_of_old_held_nothing_that_is_ignored() -> None:
+    raw = {"snapshot": "s-1", "tolerant": False, "omit": [".env"]}
+    assert upcast("snapshot.planned@1", raw) == ("snapshot.planned@2", {**raw, "apart": []})
+    assert upcast("lane.snapshotted@1", {"snapshot": {"id": "s-1"}}) == (
+        "lane.snapshotted@2",
+        {"snapshot": {"id": "s-1", "ignored": []}},
+    )
+
+
+def test_a_restore_of_old_has_found_no_difference() -> None:
+    assert upcast("restore.applied@1", {"content": "c"}) == (
+        "restore.applied@2",
+        {"content": "c", "differences": []},
+    )
+
+
 def test_the_old_shape_is_not_changed_in_place() -> None:
     raw = {"journal_format": 3}
     upcast("removal.planned@3", raw)

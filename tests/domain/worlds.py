@@ -8,7 +8,21 @@ from domain import commands, effects
 from domain.effects import Effect, NotDone, Outcome
 from domain.evidence import Consent, Identity, Obstacle, Place, Seen
 from domain.states import Active, Lane, NeedsReview, Nowhere, Quarantined
-from tests.domain.facts import ADMIN, BASE, BRANCH, CLEAN, COMMON, HEAD, HOME, LANE, PLACE, RESTING, SNAPSHOT
+from tests.domain.facts import (
+    ADMIN,
+    BASE,
+    BRANCH,
+    CLEAN,
+    COMMON,
+    HEAD,
+    HOME,
+    LANE,
+    MODULES,
+    PLACE,
+    RESTING,
+    SECRET,
+    SNAPSHOT,
+)
 
 
 def answers(effect: Effect) -> tuple[Outcome, ...]:
@@ -85,7 +99,7 @@ def place_of(lane: Lane) -> Place:
 def requests(lane: Lane) -> Sequence[commands.AnyCommand]:
     """Returns commands of every kind that somebody may have for this lane."""
     clean = replace(CLEAN, identity=place_of(lane).identity)
-    dirty = replace(clean, changed=("a",), ignored=(".env",), obstacles=(Obstacle("socket", "s"),))
+    dirty = replace(clean, changed=("a",), ignored=(SECRET, MODULES), obstacles=(Obstacle("socket", "s"),))
     snapshots = () if isinstance(lane, Nowhere) else lane.record.snapshots
     names = (None, *(each.id for each in snapshots[-2:]))
     return (
