@@ -19,9 +19,13 @@ from adapters.git.errors import GitError, RegistrationUnreadable
 from adapters.git.index import IndexSurvey, survey_index
 from adapters.git.parse import Status, parse_status
 from adapters.git.registration import pointers_agree, read_registration
+from adapters.ignored.classes import Rules
+from adapters.ignored.evidence import classify
 from adapters.snapshots import registration
+from adapters.snapshots.neighbours import neighbour
 from adapters.snapshots.survey import take_fingerprint
-from domain.evidence import Obstacle, Place, Seen, Unknown
+from domain.errors import Refusal
+from domain.evidence import Ignored, Obstacle, Place, Seen, Unknown
 from domain.paths import pack, unpack
 
 if TYPE_CHECKING:
@@ -39,10 +43,22 @@ STATUS = (
     b"--untracked-files=all",
     b"--ignored=matching",
     b"--no-renames",
-    b"--ignore-submodules=none",
+    # What is changed in a submodule is its own filters to say; a snapshot holds all of it anyway.
+    b"--ignore-submodules=dirty",
 )
 
 SHA1 = "0" * 40
+NO_INDEX = IndexSurvey(
+    version=2,
+    count=0,
+    hidden=(),
+    conflicted=(),
+    submodules=(),
+    intent_to_add=(),
+    split=False,
+    sparse=False,
+    checksum_ok=True,
+)
 
 T = TypeVar("T")
 Stamp = tuple[int, int, int, int]  # inode, size, times of change: git replaces an index and never rewrites it
@@ -55,8 +71,13 @@ class Inspector:
         self._git = git
         self._clock = clock
 
-    async def look(self, place: Place, *, omit: Sequence[str] | None = None) -> Seen:
-        """Returns what can be seen of a lane now; with `omit`, the tree's fingerprint without those paths."""
+    async def look(
+        self, place: Place, *, omit: Sequence[str] | None = None, rules: Callable[[], Rules] = Rules
+    ) -> Seen:
+        """Returns what can be seen of a lane now; with `omit`, the tree's fingerprint without those paths.
+
+        What is ignored is classed by `rules`, which are asked for only where something is.
+        """
         at = self._clock()
         root, admin = unpack(place.path), unpack(place.admin)
         identity = try_(lambda: identify(root))
@@ -71,8 +92,8 @@ class Inspector:
             branch=_branch(status),
             locked=try_(lambda: _lock_of(admin)),
             changed=status if isinstance(status, Unknown) else _packed(each.path for each in status.changes),
-            untracked=status if isinstance(status, Unknown) else _packed(_plain(status.untracked)),
-            ignored=status if isinstance(status, Unknown) else _packed(status.ignored),
+            untracked=status if isinstance(status, Unknown) else _packed(status.untracked),
+            ignored=status if isinstance(status, Unknown) else await _ignored(root, status.ignored, rules),
             obstacles=_obstacles(status, index, root, admin),
             fingerprint=None if omit is None else await _fingerprint(root, omit),
         )
@@ -107,14 +128,18 @@ async def _fingerprint(root: bytes, omit: Sequence[str]) -> str | Unknown:
     return await trio.to_thread.run_sync(lambda: try_(lambda: take_fingerprint(root, omit)))
 
 
-def _plain(paths: Iterable[bytes]) -> Iterable[bytes]:
-    return (path for path in paths if path[-1:] != b"/")
+async def _ignored(
+    root: bytes, paths: Sequence[bytes], rules: Callable[[], Rules]
+) -> tuple[Ignored, ...] | Unknown:
+    if not paths:
+        return ()
+    return await trio.to_thread.run_sync(lambda: try_(lambda: classify(root, paths, rules())))
 
 
 def _head(status: Status | Unknown) -> str | Unknown:
     if isinstance(status, Unknown):
         return status
-    return status.head if status.head is not None else Unknown("HEAD is on a branch without a commit")
+    return status.head or ""  # on a branch without a commit
 
 
 def _branch(status: Status | Unknown) -> str | Unknown | None:
@@ -136,21 +161,18 @@ def _obstacles(
         return index
     if not index.checksum_ok:
         return Unknown("the index is damaged: its checksum does not match")
-    submodules = (path for path in index.submodules if os.path.lexists(os.path.join(root, path, b".git")))
-    shown = [
-        *_named("nested-repository", (path for path in status.untracked if path[-1:] == b"/")),
-        *_named("submodule", submodules),
-        *_named("hidden-flag", index.hidden),
-        *_named("conflict", index.conflicted),
-        *([Obstacle("split-index", registration.inside("index"))] if index.split else []),
-        *([Obstacle("sparse-index", registration.inside("index"))] if index.sparse else []),
-    ]
-    busy = try_(lambda: registration.obstacles(admin))
-    return busy if isinstance(busy, Unknown) else (*shown, *busy)
+    nested = (path.rstrip(b"/") for path in status.untracked if path[-1:] == b"/")
+    repositories = dict.fromkeys((*nested, *index.submodules))
+    shown = try_(lambda: _neighbours(repositories, root, admin))
+    within = try_(lambda: registration.obstacles(admin))
+    if isinstance(shown, Unknown) or isinstance(within, Unknown):
+        return shown if isinstance(shown, Unknown) else within
+    return (*shown, *within)
 
 
-def _named(kind: str, paths: Iterable[bytes]) -> list[Obstacle]:
-    return [Obstacle(kind, pack(path.rstrip(b"/"))) for path in paths]
+def _neighbours(paths: Iterable[bytes], root: bytes, admin: bytes) -> tuple[Obstacle, ...]:
+    found = ((neighbour(os.path.join(root, path), admin), path) for path in paths)
+    return tuple(Obstacle(kind, pack(path)) for kind, path in found if kind is not None)
 
 
 def _packed(paths: Iterable[bytes]) -> tuple[str, ...]:
@@ -158,8 +180,22 @@ def _packed(paths: Iterable[bytes]) -> tuple[str, ...]:
 
 
 def _survey_index(admin: bytes, head: str | Unknown) -> IndexSurvey:
+    if head == "":
+        return _survey_unborn(admin)
     oid_bytes = len(head) // 2 if isinstance(head, str) else 20
     return survey_index(read_file(os.path.join(admin, b"index"), INDEX_LIMIT), oid_bytes)
+
+
+def _survey_unborn(admin: bytes) -> IndexSurvey:
+    """Surveys the index where no commit says how long ids are here; there may be none yet."""
+    path = os.path.join(admin, b"index")
+    if not os.path.lexists(path):
+        return NO_INDEX
+    data = read_file(path, INDEX_LIMIT)
+    surveyed = try_(lambda: survey_index(data, len(SHA1) // 2))
+    if not isinstance(surveyed, Unknown) and surveyed.checksum_ok:
+        return surveyed
+    return survey_index(data, 32)  # by the wrong length there is no sense in it
 
 
 def _stamped_survey(admin: bytes) -> tuple[Stamp | Unknown, IndexSurvey | Unknown]:
@@ -191,5 +227,5 @@ def try_(observe: Callable[[], T]) -> T | Unknown:
     """Returns what was observed, or why it could not be."""
     try:
         return observe()
-    except (GitError, FilesError, OSError) as error:
+    except (GitError, FilesError, OSError, Refusal) as error:
         return Unknown(words(error))

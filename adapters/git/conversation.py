@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapters.git.errors import GitFailed
+from adapters.git.errors import GitFailed, GitOutputUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from adapters.git.child import Child
+
+WHOLE = 1 << 20  # bytes of an object up to which it comes in one piece
 
 
 class Conversation:
@@ -59,6 +61,45 @@ class Conversation:
         if len(out) < count:
             raise await self._failure()
         return self._take(count)
+
+    async def objects(self, oids: Sequence[str]) -> AsyncGenerator[tuple[bytes, bytes, int]]:
+        """Asks `cat-file --batch` for all of them, and yields for each, in their order, head, bytes and rest.
+
+        The head is what git says of it, such as `blob 12` or `missing`; what is longer than `WHOLE` comes in
+        several pieces under the same head, each with the number of bytes that are still to come. Nothing
+        more can be asked then. Raises GitFailed where the output ends, GitOutputUnreadable for another's.
+        """
+        self._child.feed("\n".join((*oids, "")).encode("ascii"))
+        self._child.complete_input()
+        out, at = self._child.out, 0  # read where it gathers, and cut off once per arrival
+        for oid in oids:
+            while (end := out.find(b"\n", at)) < 0:
+                at = await self._more(at)
+            if not out.startswith(oid.encode("ascii"), at):
+                raise GitOutputUnreadable("cat-file", bytes(out[at:end]))
+            head, at = bytes(out[at + len(oid) + 1 : end]), end + 1
+            size = head.rpartition(b" ")[2]
+            left = int(size) if size.isdigit() else -1  # of what is missing there is not even an end
+            while left > WHOLE:
+                if piece := bytes(out[at : at + left]):
+                    at += len(piece)
+                    left -= len(piece)
+                    yield head, piece, left
+                at = await self._more(at) if left > WHOLE else at
+            while len(out) - at <= left:
+                at = await self._more(at)
+            yield head, bytes(out[at : at + left]) if left > 0 else b"", 0
+            at += left + 1
+
+    async def _more(self, done: int) -> int:
+        """Cuts off what is done with, waits for at least one byte more, and returns where to go on."""
+        out = self._child.out
+        del out[:done]
+        length = len(out)
+        await self._child.until(lambda: len(out) > length or not self._child.speaks, self._timeout)
+        if len(out) == length:
+            raise await self._failure()
+        return 0
 
     async def finish(self) -> tuple[int, bytes]:
         """Closes the command's input and waits for it; returns its code, which is 0, and standard error."""

@@ -1,8 +1,9 @@
 """The git door: the only place that starts a process.
 
 Whatever the caller's environment or the repository's configuration say, no hook and no file system monitor
-runs, nobody is asked for a password, messages are English, an object id means that object and not its
-replacement, and reading takes no lock and writes nothing.
+runs, no filter where files are only looked at, nothing is fetched unless the caller says so, nobody is asked
+for a password, messages are English, an object id means that object and not its replacement, and reading
+takes no lock and writes nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +23,23 @@ import msgspec
 from adapters.git.child import Child
 from adapters.git.conversation import Conversation
 from adapters.git.errors import GitFailed, GitMissing, GitNotStarted, GitOutputUnreadable
+from adapters.git.programs import configured, includes, names_programs, neutral
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Container, Iterator, Mapping
+
+
+# What the user's own git would ask with, show with and fetch from is not for us to use.
+PREDICTABLE = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "GIT_EDITOR": ":",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+}
+# Before git 2.39.4 only the second keeps an object that a partial clone lacks from being fetched.
+NO_FETCH = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -80,6 +95,7 @@ class Git:
         self._timeouts = {False: read_timeout, True: write_timeout}
         self._limit = output_limit
         self._version: tuple[int, ...] | None = None
+        self._named: dict[bytes, set[bytes]] = {}
 
     def retune(self, program: bytes, *, read_timeout: float, write_timeout: float) -> None:
         """Uses another program and other times for what is started from now on."""
@@ -93,11 +109,16 @@ class Git:
         repository: Location,
         stdin: bytes | None = None,
         write: bool = False,
+        fetch: bool = False,
         timeout: float | None = None,
         allow: Container[int] = (0,),
     ) -> Ran:
-        """Runs one command to its end; raises GitFailed for a code not allowed, or another GitError."""
-        child = self._start(arguments, repository, write, stdin is not None)
+        """Runs one command to its end; with `fetch` it may get what a partial clone has not got yet.
+
+        Raises GitFailed for a code not allowed, or another GitError.
+        """
+        extra = await self._neutral(repository, write) | ({} if fetch else NO_FETCH)
+        child = self._start(arguments, repository, write, stdin is not None, extra)
         async with child:
             if stdin is not None:
                 child.feed(stdin)
@@ -117,7 +138,8 @@ class Git:
         timeout: float | None = None,
     ) -> AsyncIterator[Conversation]:
         """Opens a command for questions and answers; leaving the block early ends its whole group."""
-        async with self._start(arguments, repository, write, True) as child:
+        extra = await self._neutral(repository, write) | NO_FETCH
+        async with self._start(arguments, repository, write, True, extra) as child:
             yield Conversation(child, arguments, self._seconds(timeout, write))
 
     async def version(self) -> tuple[int, ...]:
@@ -130,8 +152,39 @@ class Git:
             self._version = parse_version(bytes(child.out))
         return self._version
 
+    async def _neutral(self, repository: Location, write: bool) -> dict[str, str]:
+        """Returns what takes their programs from filters, where files are looked at, and from hooks.
+
+        Git has no option for all filters nor, since 2.54, for all hooks: each is named. A file that a filter
+        would have cleaned then looks modified, which is the safe mistake.
+        """
+        looks = repository.git_dir is not None and repository.work_tree is not None
+        if not (looks or write):
+            return {}
+        text = configured(self._program, self._write_environment, repository.git_dir)
+        if text is not None and not names_programs(text):
+            return {}
+        if text is None or includes(text):  # what git reads then depends on more than these files
+            return neutral(await self._names(repository), filters=looks)
+        if text not in self._named:
+            self._named = {text: await self._names(repository)}
+        return neutral(self._named[text], filters=looks)
+
+    async def _names(self, repository: Location) -> set[bytes]:
+        arguments = (b"config", b"--null", b"--name-only", b"--get-regexp", rb"^(filter|hook)\.")
+        async with self._start(arguments, repository, False, False) as child:
+            code = await child.until_ended(self._timeouts[False])
+        if code not in (0, 1):  # 1: there are none
+            raise GitFailed(arguments, code, bytes(child.err))
+        return set(bytes(child.out).split(b"\0")[:-1])
+
     def _start(
-        self, arguments: tuple[bytes, ...], repository: Location | None, write: bool, talks: bool
+        self,
+        arguments: tuple[bytes, ...],
+        repository: Location | None,
+        write: bool,
+        talks: bool,
+        extra: Mapping[str, str] = NO_FETCH,
     ) -> Child:
         options = repository.options if repository else ()
         place = repository.place if repository else b"/"
@@ -141,7 +194,7 @@ class Git:
             process = subprocess.Popen(
                 command,
                 cwd=place,
-                env=self._write_environment if write else self._read_environment,
+                env={**(self._write_environment if write else self._read_environment), **extra},
                 stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -179,8 +232,9 @@ class Git:
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
     """Returns the environment without what could redirect git, and with what makes it predictable."""
-    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
-    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1"}
+    foreign = ("GIT_", "SSH_ASKPASS")
+    kept = {name: value for name, value in environment.items() if not name.startswith(foreign)}
+    return kept | PREDICTABLE
 
 
 def parse_version(output: bytes) -> tuple[int, ...]:

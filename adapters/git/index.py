@@ -93,7 +93,7 @@ class Walk:
     def every(self, count: int) -> Iterator[Found]:
         """Yields offset, path, mode and flags of so many entries; raises IndexUnreadable."""
         for _ in range(count):
-            yield self._next()
+            yield self.next()
 
     def odd(self, count: int) -> list[Found]:
         """Returns the entries that have a flag, a stage or a submodule's mode; raises IndexUnreadable."""
@@ -103,7 +103,7 @@ class Walk:
         while count:
             count -= self._skip_plain(count)
             if count:
-                found = self._next()
+                found = self.next()
                 count -= 1
                 if found[3] & ~LENGTH or found[2] == SUBMODULE:
                     odd.append(found)
@@ -127,7 +127,8 @@ class Walk:
         self.offset = offset
         return count - left
 
-    def _next(self) -> Found:
+    def next(self) -> Found:
+        """Reads the next entry, whatever it is; raises IndexUnreadable."""
         start = self.offset
         try:
             mode, flags = self._layout.unpack_from(self._data, start)
@@ -213,18 +214,24 @@ def checksum_matches(data: bytes, oid_bytes: int) -> bool:
 
 def extensions(data: bytes, offset: int, oid_bytes: int) -> tuple[bytes, ...]:
     """Returns the names of the extensions between the entries and the checksum; raises IndexUnreadable."""
-    names: list[bytes] = []
-    end = len(data) - oid_bytes
+    return tuple(sections(data, offset, oid_bytes))
+
+
+def sections(data: bytes, offset: int, oid_bytes: int) -> dict[bytes, bytes]:
+    """Returns the extensions by their names; raises IndexUnreadable."""
+    found: dict[bytes, bytes] = {}
+    name, end = b"an entry", len(data) - oid_bytes
     while offset < end:
         if offset + 8 > end:
             raise IndexUnreadable(f"an extension breaks off at byte {offset}")
-        names.append(name := data[offset : offset + 4])
+        name = data[offset : offset + 4]
         if not name[:1].isupper() and name not in (b"link", b"sdir"):
             raise IndexUnreadable(f"extension {name!r} must be understood, and is unknown")
-        offset += 8 + int.from_bytes(data[offset + 4 : offset + 8], "big")
+        start, offset = offset + 8, offset + 8 + int.from_bytes(data[offset + 4 : offset + 8], "big")
+        found[name] = data[start:offset]
     if offset != end:
-        raise IndexUnreadable(f"{names[-1] if names else b'an entry'!r} runs into the checksum")
-    return tuple(names)
+        raise IndexUnreadable(f"{name!r} runs into the checksum")
+    return found
 
 
 Found = tuple[int, bytes, int, int]  # offset, path, mode, flags

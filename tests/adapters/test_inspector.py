@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from adapters.config import InvalidConfiguration
+from adapters.ignored.classes import Rules
+from adapters.ignored.patterns import Patterns
 from adapters.yard.putting_away import place_of
-from domain.evidence import Seen, Unknown
+from domain.evidence import Ignored, Obstacle, Seen, Unknown
 from tests.sagas.scenarios import clean
 from tests.sagas.worlds import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -78,16 +81,23 @@ async def test_an_ignored_file_is_seen(tmp_path: Path) -> None:
             pass
 
     seen, _, _ = await look(world, change)
-    assert (seen.untracked, seen.ignored) == ((), ("x.log",))
+    told = Ignored("x.log", "unknown", "nothing says what it is", 0, 1)
+    assert (seen.untracked, seen.ignored) == ((), (told,))
 
 
-async def test_a_flag_set_while_git_looks_is_seen(tmp_path: Path) -> None:
+async def test_an_index_written_while_git_looks_is_read_again(tmp_path: Path) -> None:
     world = World(tmp_path)
 
     def change(lane: bytes) -> None:
-        tracked = world.git(lane, "ls-files", "-z").split(b"\0")[0].decode()
-        hide = f"git -C '{os.fsdecode(lane)}' update-index --assume-unchanged -- '{tracked}'"
-        world.fake(f'case " $* " in *" status "*) {hide} ;; esac')
+        theirs = os.path.join(lane, b"theirs")
+        world.git(world.root, "init", "-q", "other")
+        world.git(os.path.join(world.root, b"other"), "commit", "-q", "--allow-empty", "-m", "other")
+        world.git(os.path.join(world.root, b"other"), "worktree", "add", "-q", theirs)
+        head = world.git(theirs, "rev-parse", "HEAD").decode().strip()
+        add = f"git -C '{os.fsdecode(lane)}' update-index --add --cacheinfo 160000,{head},theirs"
+        with open(os.path.join(world.common, b"info", b"exclude"), "a") as rules:
+            rules.write("theirs\n")
+        world.fake(f'case " $* " in *" status "*) {add} ;; esac')
 
     async with world.open() as opened:
         await clean(opened)
@@ -95,5 +105,129 @@ async def test_a_flag_set_while_git_looks_is_seen(tmp_path: Path) -> None:
         change(os.fsencode(place.path))
     async with world.open() as opened:
         seen = await opened.yard.inspector.look(place)
-    assert not isinstance(seen.obstacles, Unknown)
-    assert [each.kind for each in seen.obstacles] == ["hidden-flag"]
+    assert seen.obstacles == (Obstacle("linked-worktree", "theirs"),)
+
+
+async def test_what_a_snapshot_holds_is_no_obstacle(tmp_path: Path) -> None:
+    world = World(tmp_path)
+
+    def change(lane: bytes) -> None:
+        tracked = world.git(lane, "ls-files", "-z").split(b"\0")
+        world.git(lane, "update-index", "--assume-unchanged", "--", tracked[0])
+        world.git(lane, "update-index", "--skip-worktree", "--", tracked[1])
+        world.git(lane, "update-index", "--split-index")
+        world.git(lane, "update-ref", "refs/worktree/mine", "HEAD")
+        world.git(lane, "bisect", "start")
+        world.git(lane, "init", "-q", "nested")
+        world.git(lane + b"/nested", "commit", "-q", "--allow-empty", "-m", "nested")
+
+    seen, _, processes = await look(world, change)
+    assert (seen.obstacles, processes) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("commands", "obstacle"),
+    [
+        ([("worktree", "add", "-q", "$lane/nested")], Obstacle("linked-worktree", "nested")),
+        (
+            [
+                ("-C", "$lane", "clone", "-q", ".", "nested"),
+                ("-C", "$lane/nested", "worktree", "add", "../../x"),
+            ],
+            Obstacle("nested-worktrees", "nested"),
+        ),
+    ],
+)
+async def test_a_repository_that_others_are_tied_to_is_an_obstacle(
+    tmp_path: Path, commands: list[tuple[str, ...]], obstacle: Obstacle
+) -> None:
+    world = World(tmp_path)
+
+    def change(lane: bytes) -> None:
+        for command in commands:
+            world.git(world.root, *(part.replace("$lane", os.fsdecode(lane)) for part in command))
+
+    seen, _, _ = await look(world, change)
+    assert seen.obstacles == (obstacle,)
+
+
+async def test_a_git_file_that_leads_nowhere_is_a_file(tmp_path: Path) -> None:
+    def change(lane: bytes) -> None:
+        os.mkdir(lane + b"/nested")
+        with open(lane + b"/nested/.git", "wb") as file:
+            file.write(b"gitdir: /nowhere\n")
+
+    seen, _, _ = await look(World(tmp_path), change)
+    assert seen.obstacles == ()
+
+
+async def test_a_branch_without_a_commit_is_seen(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    seen, _, _ = await look(world, lambda lane: world.git(lane, "checkout", "-q", "--orphan", "fresh"))
+    assert (seen.head, seen.branch, seen.obstacles) == ("", "refs/heads/fresh", ())
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+async def test_a_branch_without_a_commit_has_an_index_or_none(tmp_path: Path, algorithm: str) -> None:
+    world = World(tmp_path, f"--object-format={algorithm}")
+
+    def change(lane: bytes) -> None:
+        world.git(lane, "checkout", "-q", "--orphan", "fresh")
+        if algorithm == "sha1":
+            os.unlink(world.git(lane, "rev-parse", "--git-path", "index").strip())
+
+    seen, _, _ = await look(world, change)
+    assert (seen.head, seen.obstacles) == ("", ())
+
+
+@pytest.mark.parametrize("orphan", [False, True])
+async def test_a_damaged_index_is_unknown(tmp_path: Path, orphan: bool) -> None:
+    world = World(tmp_path)
+
+    def change(lane: bytes) -> None:
+        if orphan:
+            world.git(lane, "checkout", "-q", "--orphan", "fresh")
+        index = world.git(lane, "rev-parse", "--git-path", "index").strip()
+        with open(index, "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last[0] ^ 1]))
+
+    seen, _, _ = await look(world, change)
+    assert isinstance(seen.obstacles, Unknown)
+
+
+async def test_what_is_ignored_is_classed_by_the_rules_that_are_asked_for(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    Path(os.fsdecode(world.common), "info/exclude").write_text("/.laneyard/\nbuild/\n.env\n")
+    async with world.open() as opened:
+        await clean(opened)
+        place = place_of(opened.lane(), "looked at")
+        lane = Path(place.path)
+        (lane / "build/a").mkdir(parents=True)
+        for name in ("build/a/x", "build/.env", ".env"):
+            (lane / name).write_text("12")
+        seen = await opened.yard.inspector.look(place, rules=lambda: Rules(rebuildable=Patterns(["build/"])))
+        assert not isinstance(seen.ignored, Unknown)
+        assert {each.path: (each.kind, each.bytes) for each in seen.ignored} == {
+            ".env": ("precious", 2),
+            "build/.env": ("precious", 2),
+            "build/a": ("rebuildable", 2),
+        }
+
+
+async def test_rules_that_cannot_be_read_make_what_is_ignored_unknown(tmp_path: Path) -> None:
+    def unreadable() -> Rules:
+        raise InvalidConfiguration(".laneyard.toml", "it is none")
+
+    world = World(tmp_path)
+    Path(os.fsdecode(world.common), "info/exclude").write_text("/.laneyard/\n.env\n")
+    async with world.open() as opened:
+        await clean(opened)
+        place = place_of(opened.lane(), "looked at")
+        assert (await opened.yard.inspector.look(place, rules=unreadable)).ignored == ()
+        Path(place.path, ".env").write_text("12")
+        seen = await opened.yard.inspector.look(place, rules=unreadable)
+    assert isinstance(seen.ignored, Unknown)
+    assert "it is none" in seen.ignored.why
