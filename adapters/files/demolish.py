@@ -3,12 +3,13 @@
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
+from adapters.files.blob import file_oid
 from adapters.files.descent import Descent
-from adapters.files.descriptors import change_mode, names, open_directory, owned, parent_of
+from adapters.files.descriptors import change_mode, open_directory, owned, parent_of
 from adapters.files.errors import FilesError, IdentityChanged
 from adapters.files.identity import identify_descriptor
 from adapters.files.mounts import refuse_mounts
@@ -16,6 +17,9 @@ from adapters.files.scan import Entry, observe
 from domain.evidence import Identity
 
 NAMED = 1_000  # how many refusals and failures are named; the rest is only counted
+# Here a page is protected again once it is written back, so that a write through a mapping that was made
+# long before changes the times. Elsewhere (tmpfs never writes back; a server keeps its own clock) it may not.
+TELLING = frozenset((b"ext4", b"xfs", b"btrfs"))
 
 Path = bytes  # one field of the result below is itself called bytes
 
@@ -41,9 +45,13 @@ def demolish(
     algorithm: str,
     allowed: Callable[[Entry], bool],
     spared: bytes | None = None,
+    known: Mapping[bytes, Entry] | None = None,
 ) -> Demolition:
     """Deletes each entry that, read again, is allowed; last the root, if nothing is left in it.
 
+    What is `known` was read and allowed before, at a time that no later write can carry. Where the file
+    system's times tell of every write it need only be the same object with the same times; elsewhere its
+    bytes are read again all the same.
     With a name that is `spared` that entry of the root stays, and the root with it; all else is durably gone
     then, if nothing was refused and nothing has failed.
     Raises IdentityChanged if another object is at the root and MountInside if anything is mounted in it or
@@ -57,9 +65,10 @@ def demolish(
             refuse_mounts(handle, itself=True)
             mode, descriptor = _make_accessible(handle)
         with Descent(root, descriptor) as descent:
-            crew = _Crew(descent, algorithm, allowed)
-            found = (each for each in _pointer_last(names(descriptor)) if each != spared)
-            crew.work(_Site(name, mode, None, found), parent, stays=spared is not None)
+            rereads = _file_system(descriptor) not in TELLING
+            crew = _Crew(descent, algorithm, allowed, known or {}, rereads=rereads)
+            found = (each for each in _pointer_last(_names(descriptor)) if each != spared)
+            crew.work(_Site(name, mode, None, found, permitted=True), parent, stays=spared is not None)
             os.fsync(descriptor if spared is not None else parent)
     return crew.report()
 
@@ -67,19 +76,32 @@ def demolish(
 class _Site:
     """A directory that is being emptied; `stays` as soon as something in it does."""
 
-    def __init__(self, name: bytes, mode: int, entry: Entry | None, pending: Iterator[bytes]) -> None:
+    def __init__(
+        self, name: bytes, mode: int, entry: Entry | None, pending: Iterator[bytes], *, permitted: bool
+    ) -> None:
         self.name = name
         self.mode = mode
         self.entry = entry  # as it was before we changed it; the root has none
         self.pending = pending
+        self.permitted = permitted  # whether nobody need be asked any more
         self.stays = False
 
 
 class _Crew:
-    def __init__(self, descent: Descent, algorithm: str, allowed: Callable[[Entry], bool]) -> None:
+    def __init__(
+        self,
+        descent: Descent,
+        algorithm: str,
+        allowed: Callable[[Entry], bool],
+        known: Mapping[bytes, Entry],
+        *,
+        rereads: bool,
+    ) -> None:
         self._descent = descent
         self._algorithm = algorithm
         self._allowed = allowed
+        self._known = known
+        self._rereads = rereads
         self._sites: list[_Site] = []
         self._entries = self._bytes = 0
         self._refused: list[bytes] = []
@@ -90,40 +112,63 @@ class _Crew:
         self._sites.append(root)
         while True:
             site = self._sites[-1]
-            name = next(site.pending, None)
-            if name is not None:
-                self._visit(name)
-            elif site is not root:
-                self._leave()
-            else:
+            if self._empty(site.pending):
+                continue
+            if site is root:
                 break
+            self._leave()
         root.stays = root.stays or stays
         self._finish(root, self._descent.descriptor, parent, b"")
 
     def report(self) -> Demolition:
+        refused, failed = tuple(self._refused), tuple(self._failed)
         return Demolition(
-            self._entries,
-            self._bytes,
-            tuple(self._refused),
-            self._refused_count,
-            tuple(self._failed),
-            self._failed_count,
+            self._entries, self._bytes, refused, self._refused_count, failed, self._failed_count
         )
 
-    def _visit(self, name: bytes) -> None:
-        path = self._descent.prefix + name
+    def _empty(self, pending: Iterator[bytes]) -> bool:
+        """Deletes what comes next where we are, until a directory is entered (True) or nothing is left."""
+        here, prefix = self._descent.descriptor, self._descent.prefix
+        known, rereads = self._known, self._rereads
+        for name in pending:
+            path = prefix + name
+            try:
+                entry = known.get(path)
+                if (
+                    entry is None
+                    or entry.kind == "directory"
+                    or path == b".git"
+                    or (rereads and not self._reads_the_same(entry, name))
+                    or not _is_still(entry, here, name)
+                ):
+                    if self._visit(path, name):
+                        return True
+                    continue
+                os.unlink(name, dir_fd=here)
+                self._entries += 1
+                self._bytes += entry.size
+            except FileNotFoundError:
+                continue  # gone since it was listed, which is what we came for
+            except (OSError, FilesError) as error:
+                self._fail(path, error)
+        return False
+
+    def _reads_the_same(self, entry: Entry, name: bytes) -> bool:
+        """Tells whether a file has the bytes that it had; nobody can write to a link."""
+        if entry.kind != "file":
+            return True
+        read = file_oid(self._descent.descriptor, name, self._algorithm)
+        return read is not None and read[1] == entry.oid and _is_same_object(entry, read[0])
+
+    def _visit(self, path: bytes, name: bytes) -> bool:
+        """Looks at an entry anew, and tells whether it is a directory that was entered."""
         if path == b".git" and self._sites[-1].stays:
-            return  # what is left is left as a worktree, which can be put back
-        try:
-            entry = observe(self._descent, name, self._algorithm)
-            if entry.kind == "directory":
-                self._enter(entry, name)
-            else:
-                self._unlink(entry, name)
-        except FileNotFoundError:
-            return  # gone since it was listed, which is what we came for
-        except (OSError, FilesError) as error:
-            self._fail(path, error)
+            return False  # what is left is left as a worktree, which can be put back
+        entry, before = observe(self._descent, name, self._algorithm), self._known.get(path)
+        if entry.kind == "directory":
+            return self._enter(entry, name, permitted=entry == before)
+        self._unlink(entry, name)
+        return False
 
     def _unlink(self, entry: Entry, name: bytes) -> None:
         if not self._allowed(entry) or not _is_still(entry, self._descent.descriptor, name):
@@ -133,15 +178,22 @@ class _Crew:
         self._entries += 1
         self._bytes += entry.size
 
-    def _enter(self, entry: Entry, name: bytes) -> None:
+    def _enter(self, entry: Entry, name: bytes, *, permitted: bool) -> bool:
         here, path = self._descent.descriptor, self._descent.full(name)
         with owned(open_directory(here, name, path, os.O_PATH)) as handle:
             if not _is_same_object(entry, os.fstat(handle)):
                 self._refuse(entry.path)
-                return
+                return False
             mode, descriptor = _make_accessible(handle)
+        try:
+            found = _names(descriptor)
+        except OSError:
+            with owned(descriptor):
+                _put_mode_back(descriptor, mode)
+            raise
         self._descent.push(name, descriptor)
-        self._sites.append(_Site(name, mode, entry, iter(names(descriptor))))
+        self._sites.append(_Site(name, mode, entry, iter(found), permitted=permitted))
+        return True
 
     def _leave(self) -> None:
         path = self._descent.prefix[:-1]
@@ -162,7 +214,7 @@ class _Crew:
 
     def _remove(self, site: _Site, descriptor: int, parent: int, path: bytes) -> None:
         seen = os.stat(site.name, dir_fd=parent, follow_symlinks=False)
-        permitted = site.entry is None or self._allowed(site.entry)
+        permitted = site.permitted or site.entry is None or self._allowed(site.entry)
         if not permitted or not os.path.samestat(seen, os.fstat(descriptor)):
             self._refuse(path)
             site.stays = True
@@ -192,6 +244,12 @@ def _pointer_last(found: list[bytes]) -> list[bytes]:
     return sorted(found, key=lambda name: (name == b".git", name))
 
 
+def _names(descriptor: int) -> list[bytes]:
+    found = os.listdir(b"/proc/self/fd/%d" % descriptor)  # of a path that is bytes the names are, too
+    found.sort()
+    return found
+
+
 def _make_accessible(handle: int) -> tuple[int, int]:
     """Returns the directory's mode as it was, and a descriptor through which it can be listed and emptied."""
     status = os.fstat(handle)
@@ -212,9 +270,25 @@ def _is_same_object(entry: Entry, status: os.stat_result) -> bool:
 
 def _is_still(entry: Entry, parent: int, name: bytes) -> bool:
     status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    times = (status.st_mtime_ns, status.st_ctime_ns)
-    untouched = (entry.mtime_ns, entry.ctime_ns) == times and entry.size == status.st_size
-    return untouched and _is_same_object(entry, status)
+    return (
+        entry.ctime_ns == status.st_ctime_ns
+        and entry.mtime_ns == status.st_mtime_ns
+        and entry.inode == status.st_ino
+        and entry.size == status.st_size
+        and entry.device == status.st_dev
+        and entry.mode == status.st_mode & 0o7777
+    )
+
+
+def _file_system(descriptor: int) -> bytes:
+    """Returns the type of the file system that an open directory is on."""
+    with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
+        number = next(line.split()[1] for line in file if line.startswith(b"mnt_id:"))
+    with open("/proc/self/mountinfo", "rb") as table:
+        for line in table:
+            if line.split(b" ", 1)[0] == number:
+                return line.rpartition(b" - ")[2].split(b" ", 1)[0]
+    return b""
 
 
 def _reason(error: OSError | FilesError) -> str:

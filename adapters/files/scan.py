@@ -1,5 +1,6 @@
 """Seeing every entry of a tree, with our own eyes and not with git's."""
 
+import errno
 import hashlib
 import os
 import stat
@@ -7,11 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
+from adapters.files.attributes import NONE, Attributes, of_entry
 from adapters.files.blob import file_oid, link_oid
 from adapters.files.descent import Descent
-from adapters.files.descriptors import DIRECTORY, located, names, open_directory
+from adapters.files.descriptors import DIRECTORY, located, open_directory
 from adapters.files.errors import MountInside, Unstable
 from adapters.files.mounts import refuse_mounts
+from adapters.files.own_directory import go_to
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -27,26 +30,37 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     ctime_ns: int
     links: int
     oid: str | None
+    xattrs: Attributes = ()
+
+
+# What is known of a file or link without reading it: its blob id (None: not to be read here) and its extended
+# attributes (None: only these are to be read).
+Known = Callable[[bytes, os.stat_result], tuple[str | None, Attributes | None] | None]
 
 
 def scan(
-    root: bytes, algorithm: str | None, *, inside: Callable[[Entry], bool] | None = None
+    root: bytes,
+    algorithm: str | None,
+    *,
+    inside: Callable[[Entry], bool] | None = None,
+    known: Known | None = None,
 ) -> Iterator[Entry]:
     """Yields every entry below the root: by name, a directory before its content, links never followed.
 
-    With an algorithm ("sha1", "sha256") files and links carry the blob id of their raw bytes. A directory
-    for which `inside` says no is yielded but not entered. Raises MountInside, Unstable, or the OSError of
-    an entry with its path, whole.
+    With an algorithm ("sha1", "sha256") files and links carry the blob id of their raw bytes, and everything
+    its extended attributes; of what is `known` only the status is looked at. A directory for which `inside`
+    says no is yielded but not entered. Raises MountInside, Unstable, or the OSError of an entry with its
+    path, whole.
     """
     with Descent(root, os.open(root, DIRECTORY)) as descent:
         refuse_mounts(descent.descriptor)
-        pending = [iter(names(descent.descriptor))]
+        pending = [iter(_look(descent, _names(descent.descriptor), algorithm, known))]
         while True:
-            for name in pending[-1]:
-                entry = observe(descent, name, algorithm)
+            for entry in pending[-1]:
                 yield entry
                 if entry.kind == "directory" and (inside is None or inside(entry)):
-                    pending.append(iter(_enter(descent, name)))
+                    found = _enter(descent, entry.path[len(descent.prefix) :])
+                    pending.append(iter(_look(descent, found, algorithm, known)))
                     break
             else:
                 pending.pop()
@@ -57,56 +71,120 @@ def scan(
 
 def observe(descent: Descent, name: bytes, algorithm: str | None) -> Entry:
     """Returns the entry of that name where the descent is. Raises Unstable, MountInside or OSError."""
-    try:
-        status = os.stat(name, dir_fd=descent.descriptor, follow_symlinks=False)
-        kind = KINDS[stat.S_IFMT(status.st_mode)]
-        oid = None
-        if algorithm and (read_oid := READERS.get(kind)):
-            read = read_oid(descent.descriptor, name, algorithm)
-            if read is None:
-                raise Unstable(descent.full(name))
-            status, oid = read
-    except OSError as error:
-        raise located(error, descent.full(name)) from error
-    if kind == "directory" and status.st_dev != descent.device:
-        raise MountInside(descent.full(name))
-    return _entry(descent.prefix + name, kind, status, oid)
+    return _look(descent, [name], algorithm, None)[0]
 
 
 def digest(entries: Iterable[Entry]) -> str:
-    """Returns the SHA-256 over path, kind, mode, size and oid of the entries, in their order."""
-    total = hashlib.sha256(b"laneyard-tree-1\n")
+    """Returns the SHA-256 over path, kind, mode, size, oid and attributes of the entries, in their order."""
+    total, kinds = hashlib.sha256(b"laneyard-tree-1\n"), KIND_NAMES
+    pieces: list[bytes] = []
+    add = pieces.append
     for entry in entries:
+        if len(pieces) > TOGETHER:
+            total.update(b"".join(pieces))
+            pieces.clear()
+        path, xattrs, oid = entry.path, entry.xattrs, entry.oid
+        kind, named = kinds[entry.kind], oid.encode() if oid else b"-"
         # The path, the only free text, goes last and its length first: no two entries encode alike.
-        head = f"{len(entry.path)} {entry.kind} {entry.mode:o} {entry.size} {entry.oid or '-'} "
-        total.update(head.encode() + entry.path)
+        if not xattrs:
+            add(b"%d %b %o %d %b %b" % (len(path), kind, entry.mode, entry.size, named, path))
+            continue
+        add(b"%d %b+%d %o %d %b %b" % (len(path), kind, len(xattrs), entry.mode, entry.size, named, path))
+        for name, value in xattrs:
+            add(b"%d %d %b%b" % (len(name), len(value), name, value))
+    total.update(b"".join(pieces))
     return total.hexdigest()
 
 
-def _enter(descent: Descent, name: bytes) -> list[bytes]:
-    path = descent.full(name)
-    try:
-        descent.push(name, open_directory(descent.descriptor, name, path))
-        return names(descent.descriptor)
-    except OSError as error:
-        raise located(error, path) from error
-
-
-def _entry(path: bytes, kind: str, status: os.stat_result, oid: str | None) -> Entry:
-    return Entry(
-        path,
-        kind,
-        status.st_mode & 0o7777,
-        0 if kind == "directory" else status.st_size,
-        status.st_dev,
-        status.st_ino,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_nlink,
-        oid,
+def digest_of_facts(facts: Iterable[tuple[bytes, str, int, int, str | None, Attributes]]) -> str:
+    """Returns what `digest` returns of entries with these paths, kinds, modes, sizes, oids and attributes."""
+    return digest(
+        Entry(path, kind, mode, size, 0, 0, 0, 0, 0, oid, xattrs)
+        for path, kind, mode, size, oid, xattrs in facts
     )
 
 
+def _look(descent: Descent, names: list[bytes], algorithm: str | None, known: Known | None) -> list[Entry]:
+    """Returns these entries of where the descent is."""
+    # The one loop that runs for every entry of every tree: everything in it is a local name on purpose.
+    parent, prefix, device = descent.descriptor, descent.prefix, descent.device
+    stat_, kinds, name = os.stat, KINDS, b""
+    here = None if go_to(parent) else parent  # where names are looked up: None is the working directory
+    found: list[Entry] = []
+    add = found.append
+    try:
+        for name in names:
+            status = stat_(name, dir_fd=here, follow_symlinks=False)
+            mode = status.st_mode
+            kind = kinds[mode & 0o170000]
+            size, oid, xattrs = status.st_size, None, NONE
+            if kind == "directory":
+                size = 0
+                if status.st_dev != device:
+                    raise MountInside(descent.full(name))
+                if algorithm is not None:
+                    xattrs = of_entry(here, name)
+            elif algorithm is not None:
+                path = prefix + name
+                told = known(path, status) if known is not None else None
+                if told is None:
+                    status, oid, xattrs = _read(descent, name, kind, status, algorithm)
+                    mode, size = status.st_mode, status.st_size
+                else:
+                    oid, xattrs = told[0], of_entry(here, name) if told[1] is None else told[1]
+            add(
+                Entry(
+                    prefix + name,
+                    kind,
+                    mode & 0o7777,
+                    size,
+                    status.st_dev,
+                    status.st_ino,
+                    status.st_mtime_ns,
+                    status.st_ctime_ns,
+                    status.st_nlink,
+                    oid,
+                    xattrs,
+                )
+            )
+    except OSError as error:
+        raise _about(error, descent.full(name)) from error
+    return found
+
+
+def _read(
+    descent: Descent, name: bytes, kind: str, status: os.stat_result, algorithm: str
+) -> tuple[os.stat_result, str | None, Attributes]:
+    """Reads a file or a link, and of anything else only its attributes. Raises Unstable, OSError."""
+    if kind not in READERS:
+        return status, None, of_entry(descent.descriptor, name)
+    read = READERS[kind](descent.descriptor, name, algorithm)
+    if read is None:
+        raise Unstable(descent.full(name))
+    return read
+
+
+def _names(descriptor: int) -> list[bytes]:
+    found = os.listdir(b"/proc/self/fd/%d" % descriptor)
+    found.sort()
+    return found
+
+
+def _enter(descent: Descent, name: bytes) -> list[bytes]:
+    path = b"%b/%b%b" % (descent.root, descent.prefix, name)
+    try:
+        descent.push(name, open_directory(descent.descriptor, name, path))
+        return _names(descent.descriptor)
+    except OSError as error:
+        raise _about(error, path) from error
+
+
+def _about(error: OSError, path: bytes) -> Exception:
+    """Returns the error about the path as the caller knows it; an attribute that went is a change."""
+    return Unstable(path) if error.errno == errno.ENODATA else located(error, path)
+
+
+TOGETHER = 1_000  # entries that are hashed in one go
 KINDS = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -116,4 +194,5 @@ KINDS = {
     stat.S_IFBLK: "block",
     stat.S_IFCHR: "character",
 }
+KIND_NAMES = {kind: kind.encode() for kind in KINDS.values()}
 READERS = {"file": file_oid, "link": link_oid}

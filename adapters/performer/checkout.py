@@ -51,10 +51,10 @@ async def _add(world: World, common: bytes, effect: Checkout) -> None:
         options += [b"--detach", b"--no-checkout"]  # what it comes back from has every file's own bytes
     else:
         options += [b"--no-track", b"-b", effect.branch.removeprefix("refs/heads/").encode()]
-    path, commit = unpack(effect.path), effect.commit.encode()
-    run = world.git.run
+    path, commit, fetch = unpack(effect.path), effect.commit.encode(), effect.branch is not None
+    where, run = Location(common), world.git.run
     try:
-        await run(*options, b"--end-of-options", path, commit, repository=Location(common), write=True)
+        await run(*options, b"--end-of-options", path, commit, repository=where, write=True, fetch=fetch)
     except GitFailed as error:
         if effect.branch is None or not error.says("already exists"):
             raise
@@ -63,7 +63,7 @@ async def _add(world: World, common: bytes, effect: Checkout) -> None:
             raise
         named = effect.branch.removeprefix("refs/heads/").encode()
         options = [each for each in options if each not in (b"-b", b"--no-track", named)]
-        await run(*options, b"--end-of-options", path, named, repository=Location(common), write=True)
+        await run(*options, b"--end-of-options", path, named, repository=where, write=True, fetch=fetch)
 
 
 async def _look(world: World, effect: Checkout, admin: bytes | None) -> Outcome:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 import trio
 from msgspec.structs import replace
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from adapters.snapshots.explain import Explanation
 
 NAMED = 100  # paths that a fact names
+FRESH = 60.0  # seconds for which what was read of a tree and its snapshot is not read again
+MOST = 4  # explanations that are kept at once: one of 100,000 files takes some 100 MB
 
 
 async def explain(world: World, effect: Explain) -> Outcome:
     """Explains every entry; what is not the lane's directory, or cannot be read back, explains nothing."""
-    root, common = unpack(effect.place.path), unpack(effect.repository)
+    root = unpack(effect.place.path)
     try:
         if os.path.lexists(root) and not effect.place.identity.same(identify(root)):
             reason = f"another directory is at {display(effect.place.path)}"
@@ -40,8 +43,7 @@ async def explain(world: World, effect: Explain) -> Outcome:
             return Explained(digest=NOTHING, entries=0, bytes=0)
         if not (partial or os.path.lexists(root)):
             return _missing(effect)
-        explanation = await _prepare(world, effect)
-        verdict = await explaining.explain(world.git, common, root, explanation, partial=partial)
+        explanation, verdict = await explaining.examine(world.git, *_where(world, effect), effect.basis)
     except SnapshotDamaged as error:
         return Unexplained(cause="snapshot_damaged", reason=str(error))
     except RegistrationChanged as error:
@@ -57,6 +59,8 @@ async def explain(world: World, effect: Explain) -> Outcome:
             paths=verdict.unexplained[:NAMED],
             count=verdict.count,
         )
+    if not effect.basis.partial:
+        _keep(world, effect, verdict.digest, explanation)
     return Explained(digest=verdict.digest, entries=verdict.entries, bytes=verdict.bytes)
 
 
@@ -97,17 +101,30 @@ async def _delete(world: World, effect: Destroy) -> Outcome:
     """Deletes all but the tree's pointer, looks whether somebody was at work, and then deletes the rest."""
     run = trio.to_thread.run_sync
     await run(proof.take_back, effect)
-    # The explanation is in the log, so a deletion that was killed may have opened directories here before.
-    explanation = await _prepare(world, replace(effect, basis=replace(effect.basis, worn=True)))
-    if effect.basis.partial:
-        common, root = unpack(effect.repository), unpack(effect.place.path)
-        await explaining.explain(world.git, common, root, explanation, partial=True)
+    explanation = await _explanation(world, effect)
     left = await run(_demolish, effect, explanation, b".git")
-    await _require_quiet(world, effect)
+    await _require_quiet(world, effect, explanation)
     if not (left.refused_count or left.failed_count):
         left = await run(_finish, effect, explanation)
-        await _require_quiet(world, effect)
+        await _require_quiet(world, effect, explanation)
     return _told(left)
+
+
+async def _explanation(world: World, effect: Destroy) -> Explanation:
+    """Returns the explanation that is in the log, as this process has just made it, or else made anew."""
+    kept, basis = _take(world, effect), effect.basis
+    git, common, admin = world.git, unpack(effect.repository), unpack(effect.place.admin)
+    if kept is not None and basis.snapshot is not None:
+        directory = world.snapshot_dir(basis.snapshot.id)
+        await explaining.require_same_snapshot(git, directory, common, basis.snapshot)
+        await explaining.require_same_registration(git, directory, common, admin, basis, kept)
+        return kept
+    # The explanation is in the log, so a deletion that was killed may have opened directories here before.
+    explanation = await _prepare(world, replace(effect, basis=replace(basis, worn=True)))
+    if basis.partial:
+        root = unpack(effect.place.path)
+        await explaining.explain(git, common, root, explanation, partial=True)
+    return explanation
 
 
 def _finish(effect: Destroy, explanation: Explanation) -> Demolition:
@@ -121,23 +138,27 @@ def _finish(effect: Destroy, explanation: Explanation) -> Demolition:
     return left
 
 
-async def _require_quiet(world: World, effect: Destroy) -> None:
-    """Looks once more whether somebody used git in the tree while it went: that is still there."""
+async def _require_quiet(world: World, effect: Destroy, explanation: Explanation | None = None) -> None:
+    """Looks once more whether somebody used git in the tree while it went: that is still there.
+
+    Every way to `Destroyed` leads through here: the registration that is deleted next was asked for.
+    """
     basis, admin = effect.basis, unpack(effect.place.admin)
     if explaining.agrees_to_all(basis):
         return
-    if basis.partial:
+    if basis.partial or basis.snapshot is None:
         await _prepare(world, effect)
-    elif basis.snapshot is not None and os.path.isdir(admin):
+    elif os.path.isdir(admin):
         directory, common = world.snapshot_dir(basis.snapshot.id), unpack(effect.repository)
-        await explaining.require_same_registration(world.git, directory, common, admin, basis)
+        await explaining.require_same_registration(world.git, directory, common, admin, basis, explanation)
 
 
 def _demolish(effect: Destroy, explanation: Explanation, spared: bytes | None = None) -> Demolition:
     """Deletes what is explained; where nothing was there to explain, nothing that has come since is."""
     explains = explanation.explains if effect.digest != NOTHING else _explains_nothing
     root, identity = unpack(effect.place.path), effect.place.identity
-    return demolish(root, identity, explanation.algorithm, explains, spared)
+    looks = explanation.looks if effect.digest != NOTHING else {}
+    return demolish(root, identity, explanation.algorithm, explains, spared, looks)
 
 
 def _explains_nothing(entry: Entry) -> bool:
@@ -163,8 +184,42 @@ def _told(left: Demolition) -> Outcome:
 
 
 async def _prepare(world: World, effect: Explain | Destroy) -> Explanation:
-    basis = effect.basis
-    directory = world.snapshot_dir(basis.snapshot.id) if basis.snapshot else None
-    common, admin = unpack(effect.repository), unpack(effect.place.admin)
-    root = unpack(effect.place.path)
-    return await explaining.prepare(world.git, directory, common, (root, admin), basis)
+    return await explaining.prepare(world.git, *_where(world, effect), effect.basis)
+
+
+def _where(world: World, effect: Explain | Destroy) -> tuple[bytes | None, bytes, tuple[bytes, bytes]]:
+    """Returns the directory of the snapshot, the repository's, and those of the tree and its registration."""
+    snapshot = effect.basis.snapshot
+    directory = world.snapshot_dir(snapshot.id) if snapshot else None
+    place = unpack(effect.place.path), unpack(effect.place.admin)
+    return directory, unpack(effect.repository), place
+
+
+class _Kept(NamedTuple):
+    """An explanation that waits for the deletion that follows it; `at` is when it was made."""
+
+    explain: Explain
+    digest: str
+    explanation: Explanation
+    at: float
+
+
+def _keep(world: World, effect: Explain, digest: str, explanation: Explanation) -> None:
+    waiting = _WAITING.setdefault(world, {})
+    waiting.pop(effect.place.path, None)
+    while len(waiting) >= MOST:
+        del waiting[next(iter(waiting))]
+    waiting[effect.place.path] = _Kept(effect, digest, explanation, trio.current_time())
+
+
+def _take(world: World, effect: Destroy) -> Explanation | None:
+    """Returns the explanation that was made for this very deletion, once, and not for long."""
+    kept = _WAITING.get(world, {}).pop(effect.place.path, None)
+    if kept is None or trio.current_time() - kept.at > FRESH:
+        return None
+    explained = Explain(repository=effect.repository, place=effect.place, basis=effect.basis)
+    return kept.explanation if (kept.explain, kept.digest) == (explained, effect.digest) else None
+
+
+# Of each world; what is not here is made again.
+_WAITING: WeakKeyDictionary[World, dict[str, _Kept]] = WeakKeyDictionary()

@@ -82,7 +82,10 @@ def _repoint(admin: bytes, source: bytes, target: bytes) -> None:
 
 
 async def free_branch(world: World, effect: FreeBranch) -> Outcome:
-    """Detaches HEAD at the commit that its branch is at now, so that nothing seems changed."""
+    """Detaches HEAD at the commit that its branch is at now, so that nothing seems changed.
+
+    A branch without a commit is nowhere yet: there is nothing to free, and nothing to be detached at.
+    """
     admin = unpack(effect.admin)
     try:
         async with world.changing(effect.repository) as common:
@@ -92,7 +95,7 @@ async def free_branch(world: World, effect: FreeBranch) -> Outcome:
             ref = head.removeprefix(b"ref:").strip()
             at = await read_ref(world.git, common, ref)
             if at is None:
-                return Freed(held=f"HEAD is on {os.fsdecode(ref)}, which has no commit")
+                return Freed()
             await trio.to_thread.run_sync(detach_head, admin, at)
     except EXPECTED as error:
         return not_done("free-branch", error)
@@ -137,12 +140,14 @@ async def _obstacle(world: World, common: bytes, admin: bytes, effect: Rejoin) -
     ref, named = effect.branch.encode(), short_branch(effect.branch)
     if await trio.to_thread.run_sync(operation_in_progress, admin) == "rebase":
         return "a rebase is in progress, and HEAD is its"
-    head = (await head_of(world.git, common, admin)).oid
     users = await trio.to_thread.run_sync(head_users, common, ref)
     others = [user for user in users if os.path.realpath(user) != os.path.realpath(admin)]
     if others:
         return f"the branch {named} is in use by {os.fsdecode(others[0])}"
     at = await read_ref(world.git, common, ref)
+    if not effect.head:  # the branch had no commit yet
+        return None if at is None else f"the branch {named} has commits by now, and is at {at}"
+    head = (await head_of(world.git, common, admin)).oid
     if at is None and not await create_ref(world.git, common, ref, head):
         return f"the branch {named} could not be made again"
     if at not in (None, head):

@@ -32,11 +32,15 @@ async def capture(world: World, effect: Capture) -> Outcome:
 
 
 async def apply(world: World, effect: Apply) -> Outcome:
-    """Turns the fresh checkout into what the snapshot holds, and compares."""
+    """Turns the fresh checkout into what the snapshot holds, and compares.
+
+    A git that an earlier attempt has left may still write there: it holds the snapshot's lock until it ends.
+    """
     try:
-        content = await apply_snapshot(world.git, world.snapshot_dir(effect.snapshot.id), effect)
+        async with world.writing(effect.snapshot.id) as directory:
+            restored = await apply_snapshot(world.git, directory, effect)
     except SnapshotDamaged as error:
         return NotDone(step="apply", code="snapshot_damaged", reason=str(error))
     except EXPECTED as error:
         return not_done("apply", error)
-    return Applied(content=content)
+    return Applied(content=restored.content, differences=restored.differences)

@@ -1,122 +1,53 @@
 """Explaining a tree: every entry is reproducible, captured or consented to, or the tree is not deleted.
 
 The explanations are of the snapshot that a lane comes back from, which is read back first, and of the commit,
-whose blobs must all be there. The walk is ours; git is not asked what is in the tree.
+whose blobs must be there as far as a restore takes them from it. The walk is ours; git is not asked what is
+in the tree.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import stat
-from contextlib import aclosing
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
 import trio
-from msgspec.structs import replace
 
-from adapters.files.blob import blob_hash
-from adapters.files.descriptors import DIRECTORY
-from adapters.files.kernel import open_beneath
+from adapters.files.own_directory import in_own_directory
 from adapters.files.scan import Entry, scan
-from adapters.snapshots import objects, registration
+from adapters.git.refs import read_ref
+from adapters.snapshots import registration
 from adapters.snapshots.capture import CannotCapture, head_of, tree_of, verify
-from adapters.snapshots.manifest import (
-    FORMAT,
-    GITLINK,
-    Expected,
-    Manifest,
-    algorithm_of,
-    load,
+from adapters.snapshots.expected import bare, is_captured_tree, needed, require_whole
+from adapters.snapshots.files import Files, SnapshotDamaged
+from adapters.snapshots.manifest import Expected, Manifest, digest_of, load
+from adapters.snapshots.reasons import (
+    NOTHING,
+    Explanation,
+    Verdict,
+    algorithm_for,
+    find_beginnings,
+    judge,
+    remember,
 )
 from adapters.snapshots.restorable import require_restorable
-from adapters.snapshots.survey import current_umask
-from domain.paths import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from adapters.git.door import Git
     from adapters.git.parse import TreeEntry
+    from domain.evidence import Snapshot
     from domain.states import Basis
 
-NAMED = 1_000  # unexplained paths that are named; the rest is counted
-PREFIX = b"laneyard-explanation-1\n"
-NOTHING = hashlib.sha256(PREFIX).hexdigest()  # the digest where there was nothing to explain
+__all__ = ["NOTHING", "Explanation", "Verdict"]
+
+One = TypeVar("One")
+Two = TypeVar("Two")
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the walk found; `digest` is of the explanation, entry by entry."""
-
-    digest: str
-    entries: int
-    bytes: int
-    unexplained: tuple[str, ...]
-    count: int
-
-
-class Explanation:
-    """Answers for each entry of one tree what explains it."""
-
-    def __init__(self, expected: Expected, basis: Basis, pointers: tuple[bytes, ...]) -> None:
-        self._expected = expected
-        self._consent = frozenset(
-            unpack(path).rstrip(b"/") for path in (basis.consent.paths if basis.consent else ())
-        )
-        self._worn = basis.worn
-        self._algorithm = algorithm_of(basis.commit)
-        self._pointers = {blob_hash(self._algorithm, len(text), text).hexdigest() for text in pointers}
-        self.beginnings: set[tuple[bytes, str]] = set()
-
-    @property
-    def algorithm(self) -> str:
-        """Returns the hash that entries are compared by."""
-        return self._algorithm
-
-    def reason(self, entry: Entry) -> str | None:
-        """Returns what explains the entry, or None."""
-        if entry.path == b".git":
-            return "pointer" if entry.kind == "file" and entry.oid in self._pointers else None
-        if self._expected.holds(entry):
-            return "snapshot" if entry.path in self._expected.held else "commit"
-        if self._worn and self._is_opened(entry):
-            return "opened"
-        if (entry.path, entry.oid or "") in self.beginnings:
-            return "interrupted"
-        return "consent" if self._consented(entry.path) else None
-
-    def explains(self, entry: Entry) -> bool:
-        """Tells whether anything explains the entry."""
-        return self.reason(entry) is not None
-
-    def _is_opened(self, entry: Entry) -> bool:
-        """Tells whether a directory is as it was but for what a deletion of ours permits itself."""
-        if entry.kind != "directory" or entry.mode & stat.S_IRWXU != stat.S_IRWXU:
-            return False
-        closed = entry.mode & ~stat.S_IRWXU
-        modes = (closed | bits << 6 for bits in range(7))
-        return any(self._expected.holds(replace(entry, mode=mode)) for mode in modes)
-
-    def _consented(self, path: bytes) -> bool:
-        if b"." in self._consent or b"" in self._consent:
-            return True
-        while path:
-            if path in self._consent:
-                return True
-            path = os.path.dirname(path)
-        return False
-
-    def is_way(self, entry: Entry) -> bool:
-        """Tells whether the directory belongs in the tree, whatever its permissions are by now."""
-        held = self._expected.held.get(entry.path)
-        known = entry.path in self._expected.directories or (held is not None and held.kind == "directory")
-        return entry.kind == "directory" and known
-
-    def candidates(self, entry: Entry) -> str | None:
-        """Returns the blob that an interrupted checkout may have been writing to this path."""
-        wanted = self._expected.wanted_at(entry.path)
-        return wanted if entry.kind == "file" else None
+class RegistrationChanged(Exception):
+    """Somebody has gone on working with git in the tree since it was captured."""
 
 
 async def prepare(
@@ -127,25 +58,114 @@ async def prepare(
     `place` is the tree and its registration, which the tree's `.git` file has to name.
     Raises SnapshotDamaged, RegistrationChanged, GitError, OSError: then nothing is explained.
     """
+    explanation, sizes = await _read_back(git, snapshot_dir, common, place, basis)
+    await trio.to_thread.run_sync(_require_restorable, explanation.expected, sizes, basis)
+    return explanation
+
+
+async def explain(
+    git: Git, common: bytes, root: bytes, explanation: Explanation, *, partial: bool
+) -> Verdict:
+    """Walks the whole tree and holds every entry against the explanation."""
+    entries = await trio.to_thread.run_sync(_walk, root, explanation.algorithm)
+    if partial:
+        await find_beginnings(git, common, root, entries, explanation)
+    verdict, _ = await trio.to_thread.run_sync(judge, entries, explanation)
+    return verdict
+
+
+async def examine(
+    git: Git, snapshot_dir: bytes | None, common: bytes, place: tuple[bytes, bytes], basis: Basis
+) -> tuple[Explanation, Verdict]:
+    """Does what `prepare` and `explain` do together, and walks the tree while git is asked.
+
+    Where all is explained, the explanation remembers what was seen of each entry. Raises what both raise.
+    """
+    root, began = place[0], time.time_ns()
+    (explanation, sizes), entries = await _both(
+        lambda: _read_back(git, snapshot_dir, common, place, basis),
+        lambda: trio.to_thread.run_sync(in_own_directory, lambda: _walk(root, algorithm_for(basis))),
+    )
+    if basis.partial:
+        await find_beginnings(git, common, root, entries, explanation)
+    verdict, reproducible = await trio.to_thread.run_sync(judge, entries, explanation)
+    if not is_captured_tree(reproducible, explanation.expected):
+        await trio.to_thread.run_sync(_require_restorable, explanation.expected, sizes, basis)
+    if not verdict.count:
+        remember(entries, explanation, began)
+    return explanation, verdict
+
+
+def _walk(root: bytes, algorithm: str) -> list[Entry]:
+    return list(scan(root, algorithm)) if os.path.lexists(root) else []
+
+
+async def _both(first: Callable[[], Awaitable[One]], second: Callable[[], Awaitable[Two]]) -> tuple[One, Two]:
+    """Does both at the same time. Raises what stopped them: the first, if both were."""
+    one: list[One] = []
+    two: list[Two] = []
+    stopped: list[Exception] = []
+
+    async def beside() -> None:
+        try:
+            two.append(await second())
+        except Exception as error:  # a nursery would make a group of it
+            stopped.append(error)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(beside)
+        try:
+            one.append(await first())
+        except Exception as error:
+            stopped.insert(0, error)
+    if stopped:
+        raise stopped[0]
+    return one[0], two[0]
+
+
+async def _read_back(
+    git: Git, snapshot_dir: bytes | None, common: bytes, place: tuple[bytes, bytes], basis: Basis
+) -> tuple[Explanation, Sequence[int]]:
+    """Returns the explanation, and the sizes of the blobs that are `needed`, each of them read and hashed."""
     root, admin = place
     pointers = (b"gitdir: %s\n" % admin, b"gitdir: %s\n" % os.path.relpath(admin, root))
     if basis.snapshot is None and agrees_to_all(basis):  # also where nothing can be read back any more
-        return Explanation(Expected(_bare(basis), {}), basis, pointers)
-    tree = await tree_of(git, common, basis.commit)
+        return Explanation(Expected(bare(basis.commit), {}), basis, pointers), ()
+    tree = await tree_of(git, common, basis.commit) if basis.commit else {}
+    files, manifest = None, bare(basis.commit)
     if basis.snapshot is not None and snapshot_dir is not None:
-        manifest = await verify(git, snapshot_dir, common, basis.snapshot)
-        await _require_unchanged(git, snapshot_dir, common, admin, basis, manifest)
-    else:
-        manifest = _bare(basis)
-    if basis.partial:
-        await _require_only_ours(git, snapshot_dir, common, admin, basis, manifest, tree)
-    blobs = sorted({each.oid for each in tree.values() if each.mode != GITLINK})
-    sizes = await objects.require_whole(git, common, blobs)
+        files = Files(snapshot_dir)
+        manifest = await trio.to_thread.run_sync(load, snapshot_dir, basis.snapshot.manifest)
     begun = (b"",) if basis.partial else ()
-    expected = Expected(manifest, tree)
-    if manifest.content and not (basis.partial or agrees_to_all(basis)):
-        await trio.to_thread.run_sync(require_restorable, expected, sizes)
-    return Explanation(expected, basis, (*pointers, *begun))
+    explanation = Explanation(Expected(manifest, tree), basis, (*pointers, *begun), files)
+    wanted = await trio.to_thread.run_sync(needed, explanation.expected)
+    explanation.registration, sizes = await _both(
+        lambda: _compare(git, snapshot_dir, common, admin, basis, explanation),
+        lambda: require_whole(git, common, wanted, explanation.algorithm),
+    )
+    return explanation, sizes
+
+
+async def _compare(
+    git: Git, snapshot_dir: bytes | None, common: bytes, admin: bytes, basis: Basis, explanation: Explanation
+) -> str | None:
+    """Holds snapshot and registration against what is in the log and in the snapshot.
+
+    Returns the fingerprint of the registration that was compared.
+    """
+    files, manifest, seen = explanation.files, explanation.expected.manifest, None
+    if basis.snapshot is not None and snapshot_dir is not None and files is not None:
+        await verify(git, snapshot_dir, common, basis.snapshot)
+        seen = await trio.to_thread.run_sync(_fingerprint, admin)
+        await _require_unchanged(git, files, common, admin, basis, manifest)
+    if basis.partial or basis.snapshot is None:
+        await _require_only_ours(git, files, common, admin, basis, manifest, explanation.expected.tree)
+    return seen
+
+
+def _require_restorable(expected: Expected, sizes: Sequence[int], basis: Basis) -> None:
+    if expected.manifest.content and not (basis.partial or agrees_to_all(basis)):
+        require_restorable(expected, dict(zip(needed(expected), sizes, strict=True)))
 
 
 def agrees_to_all(basis: Basis) -> bool:
@@ -153,39 +173,48 @@ def agrees_to_all(basis: Basis) -> bool:
     return basis.consent is not None and "." in basis.consent.paths
 
 
-class RegistrationChanged(Exception):
-    """Somebody has gone on working with git in the tree since it was captured."""
+def _fingerprint(admin: bytes) -> str | None:
+    return registration.fingerprint(admin) if os.path.isdir(admin) else None
 
 
 async def _require_unchanged(
-    git: Git, snapshot_dir: bytes, common: bytes, admin: bytes, basis: Basis, manifest: Manifest
+    git: Git,
+    files: Files,
+    common: bytes,
+    admin: bytes,
+    basis: Basis,
+    manifest: Manifest,
+    seen: str | None = None,
 ) -> None:
-    """Raises RegistrationChanged unless the registration holds nothing that the snapshot does not."""
+    """Raises RegistrationChanged unless the registration holds nothing that the snapshot does not.
+
+    One that was compared when it had the fingerprint `seen`, and has it still, is not read again.
+    """
     agreed = {*manifest.omitted, *(basis.consent.paths if basis.consent else ())}
     if basis.partial or "." in agreed or not os.path.isdir(admin):
         return
     head = await _commit_of(git, common, admin)
-    change = registration.change
-    why = await trio.to_thread.run_sync(change, snapshot_dir, manifest, admin, head, agreed)
+    if manifest.head and not head:
+        raise RegistrationChanged(f"HEAD is on a branch without a commit, and was at {manifest.head}")
+    untouched = seen is not None and await trio.to_thread.run_sync(_fingerprint, admin) == seen
+    if untouched and head == manifest.head:
+        return
+    why = await trio.to_thread.run_sync(registration.change, files, manifest, admin, head, agreed)
     if why is not None:
         raise RegistrationChanged(why)
 
 
 async def _commit_of(git: Git, common: bytes, admin: bytes) -> str:
-    """Returns the commit that HEAD is at. Raises RegistrationChanged where it is on a branch without one."""
+    """Returns the commit that HEAD is at, or nothing where it is on a branch without one."""
     try:
         return (await head_of(git, common, admin)).oid
-    except CannotCapture as error:
-        raise RegistrationChanged(str(error)) from error
-
-
-def _moved(head: str, before: str) -> str:
-    return f"HEAD is at {head}, and was at {before}; 'git branch NAME {head}' keeps what is new"
+    except CannotCapture:
+        return ""
 
 
 async def _require_only_ours(
     git: Git,
-    snapshot_dir: bytes | None,
+    files: Files | None,
     common: bytes,
     admin: bytes,
     basis: Basis,
@@ -196,95 +225,39 @@ async def _require_only_ours(
     if agrees_to_all(basis) or not os.path.isdir(admin):
         return
     head = await _commit_of(git, common, admin)
-    if head.strip("0") and head != basis.commit:  # a killed git may not have come to write it
-        raise RegistrationChanged(_moved(head, basis.commit))
-    why = await trio.to_thread.run_sync(registration.strange, snapshot_dir, manifest, admin, tree)
+    ours = {basis.commit, manifest.commit}
+    if head.strip("0") and head not in ours:  # a killed git may not have come to write it
+        moved = f"HEAD is at {head}, and was at {basis.commit}"
+        raise RegistrationChanged(f"{moved}; 'git branch NAME {head}' keeps what is new")
+    why = await trio.to_thread.run_sync(registration.strange, files, manifest, admin, tree)
     if why is not None:
         raise RegistrationChanged(why)
 
 
 async def require_same_registration(
-    git: Git, snapshot_dir: bytes, common: bytes, admin: bytes, basis: Basis
+    git: Git,
+    snapshot_dir: bytes,
+    common: bytes,
+    admin: bytes,
+    basis: Basis,
+    explanation: Explanation | None = None,
 ) -> None:
-    """Raises RegistrationChanged if somebody has worked with git in a tree until it was gone."""
-    manifest = await trio.to_thread.run_sync(load, snapshot_dir, None)
-    await _require_unchanged(git, snapshot_dir, common, admin, basis, manifest)
+    """Raises RegistrationChanged if somebody has worked with git in a tree until it was gone.
+
+    What the explanation has compared is compared again only as far as it was touched.
+    """
+    files = Files(snapshot_dir)
+    if explanation is not None:
+        manifest, seen = explanation.expected.manifest, explanation.registration
+    else:
+        manifest, seen = await trio.to_thread.run_sync(load, snapshot_dir, None), None
+    await _require_unchanged(git, files, common, admin, basis, manifest, seen)
 
 
-def _bare(basis: Basis) -> Manifest:
-    """Returns the manifest of a tree that is exactly its commit."""
-    mask = current_umask()
-    return Manifest(
-        format=FORMAT,
-        id="",
-        lane="",
-        repository="",
-        head=basis.commit,
-        branch=None,
-        commit=basis.commit,
-        tree="",
-        file_mode=0o666 & ~mask,
-        directory_mode=0o777 & ~mask,
-        entries=(),
-        registration=(),
-        omitted=(),
-        content="",
-    )
-
-
-async def explain(
-    git: Git, common: bytes, root: bytes, explanation: Explanation, *, partial: bool
-) -> Verdict:
-    """Walks the whole tree and holds every entry against the explanation."""
-    if not os.path.lexists(root):
-        return _verdict((), explanation)
-    entries = await trio.to_thread.run_sync(lambda: list(scan(root, explanation.algorithm)))
-    if partial:
-        await _find_beginnings(git, common, root, entries, explanation)
-    return await trio.to_thread.run_sync(_verdict, entries, explanation)
-
-
-def _verdict(entries: Iterable[Entry], explanation: Explanation) -> Verdict:
-    total, count, size = hashlib.sha256(PREFIX), 0, 0
-    unexplained: list[str] = []
-    for entry in entries:
-        reason = explanation.reason(entry)
-        count, size = count + 1, size + entry.size
-        if reason is None:
-            unexplained.append(pack(entry.path))
-        facts = f"{len(entry.path)} {entry.kind} {entry.mode:o} {entry.size} {entry.oid} {reason}\n"
-        total.update(facts.encode() + entry.path)
-    return Verdict(
-        digest=total.hexdigest(),
-        entries=count,
-        bytes=size,
-        unexplained=tuple(unexplained[:NAMED]),
-        count=len(unexplained),
-    )
-
-
-async def _find_beginnings(
-    git: Git, common: bytes, root: bytes, entries: list[Entry], explanation: Explanation
-) -> None:
-    """Notes what an interrupted checkout of ours was making: beginnings of files, and its directories."""
-    wanted: dict[str, list[Entry]] = {}
-    for entry in entries:
-        if explanation.is_way(entry):
-            explanation.beginnings.add((entry.path, ""))
-        elif explanation.reason(entry) is None and (oid := explanation.candidates(entry)):
-            wanted.setdefault(oid, []).append(entry)
-    async with aclosing(objects.contents(git, common, sorted(wanted))) as found:
-        async for oid, data in found:
-            for entry in wanted[oid]:
-                if await trio.to_thread.run_sync(_read, root, entry) == data[: entry.size]:
-                    explanation.beginnings.add((entry.path, entry.oid or ""))
-
-
-def _read(root: bytes, entry: Entry) -> bytes:
-    top = os.open(root, DIRECTORY)
-    try:
-        descriptor = open_beneath(top, entry.path, os.O_RDONLY | os.O_NOFOLLOW)
-    finally:
-        os.close(top)
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(entry.size + 1)
+async def require_same_snapshot(git: Git, snapshot_dir: bytes, common: bytes, snapshot: Snapshot) -> None:
+    """Raises SnapshotDamaged unless ref and manifest are still those that were read back."""
+    at = await read_ref(git, common, snapshot.ref.encode())
+    if at != snapshot.commit:
+        raise SnapshotDamaged(f"{snapshot.ref} is at {at}, not at {snapshot.commit}")
+    if await trio.to_thread.run_sync(digest_of, snapshot_dir) != snapshot.manifest:
+        raise SnapshotDamaged("the manifest is not the one that was written")

@@ -43,11 +43,12 @@ class Files:
     def __init__(self, directory: bytes) -> None:
         self._own = os.path.join(directory, b"files")
         self._pool = os.path.join(os.path.dirname(os.path.dirname(directory)), b"blobs")
+        self._made = False
 
     def keep(self, data: bytes) -> str:
         """Keeps the bytes, and returns their SHA-256. Raises OSError."""
         digest = hashlib.sha256(data).hexdigest()
-        if not self._link(digest):
+        if not self._has_whole(digest):
             with self._beginning() as (descriptor, temporary):
                 _write(descriptor, data)
                 self._publish(temporary, digest)
@@ -68,7 +69,7 @@ class Files:
                 if not cloned:
                     _write(descriptor, piece)
             digest = total.hexdigest()
-            if not self._link(digest):
+            if not self._has_whole(digest):
                 self._publish(temporary, digest)
         return digest
 
@@ -112,21 +113,30 @@ class Files:
         """Opens the content for reading; its bytes are not compared with the digest. Raises OSError."""
         return os.open(os.path.join(self._own, digest.encode("ascii")), READ)
 
-    def _link(self, digest: str) -> bool:
-        """Tells whether the content is kept already, and whole; one that is damaged gives way."""
+    def link(self, digest: str) -> bool:
+        """Keeps what is in the pool already, without reading it, and tells whether it is. Raises OSError."""
         name = digest.encode("ascii")
-        make_directories(self._own)
+        self._make()
         try:
             os.link(os.path.join(self._pool, name), os.path.join(self._own, name), follow_symlinks=False)
         except FileExistsError:
-            return self._is_whole(digest)
+            return True
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.EMLINK):  # not kept yet, or by too many snapshots
                 raise
             return False
-        return self._is_whole(digest)
+        return True
 
-    def _is_whole(self, digest: str) -> bool:
+    def _make(self) -> None:
+        if not self._made:
+            make_directories(self._own)
+            make_directories(self._pool)
+            self._made = True
+
+    def _has_whole(self, digest: str) -> bool:
+        """Tells whether the content is kept already, and whole; one that is damaged gives way."""
+        if not self.link(digest):
+            return False
         try:
             self.check(digest)
         except SnapshotDamaged:
@@ -136,7 +146,7 @@ class Files:
     @contextmanager
     def _beginning(self) -> Iterator[tuple[int, bytes]]:
         """Lends a new file of the pool that has no name of its own yet, and its path."""
-        make_directories(self._pool)
+        self._make()
         temporary = os.path.join(self._pool, TEMPORARY + secrets.token_hex(8).encode())
         descriptor = os.open(temporary, NEW, 0o600)
         try:
@@ -149,7 +159,6 @@ class Files:
     def _publish(self, temporary: bytes, digest: str) -> None:
         """Gives the new file its name in the pool and in the snapshot, in place of what was damaged."""
         name = digest.encode("ascii")
-        make_directories(self._own)
         for place in (self._pool, self._own):
             beside = temporary + b"-named"
             os.link(temporary, beside, follow_symlinks=False)
@@ -164,7 +173,9 @@ def _clone(source: int, target: int, size: int) -> bool:
         if error.errno not in UNABLE:
             raise
         return False
-    return os.fstat(target).st_size >= size
+    if os.fstat(target).st_size > size:  # it has grown since its size was seen
+        os.ftruncate(target, size)
+    return os.fstat(target).st_size == size
 
 
 def _pieces(descriptor: int, size: int) -> Iterator[bytes]:

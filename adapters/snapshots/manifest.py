@@ -6,10 +6,13 @@ mode. Manifests are written last, so that one on disk means that all that it nam
 
 import hashlib
 import os
+from base64 import b64decode, b64encode
 from collections.abc import Iterable
+from itertools import chain
 
 import msgspec
 
+from adapters.files.attributes import Attributes
 from adapters.files.durable import read_file, replace
 from adapters.files.scan import Entry
 from adapters.git.parse import TreeEntry
@@ -84,7 +87,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def algorithm(self) -> str:
         """Returns the hash by which the repository names its objects."""
-        return algorithm_of(self.head)
+        return algorithm_of(self.head or self.commit)
 
 
 def algorithm_of(oid: str) -> str:
@@ -97,19 +100,24 @@ class Expected:
 
     def __init__(self, manifest: Manifest, tree: dict[bytes, TreeEntry]) -> None:
         self.manifest = manifest
-        self.held = {unpack(each.path): each for each in manifest.entries}
+        self.held = held = {unpack(each.path): each for each in manifest.entries}
         self.tree = tree
-        there = {path for path, held in self.held.items() if held.kind != "absent"}
+        there = (path for path, each in held.items() if each.kind != "absent")
+        plain = (path for path in tree if path not in held) if held else iter(tree)
+        self.directories = parents(chain(there, plain))
         # A submodule that is not checked out is an empty directory that no path leads through.
-        plain = (path for path, each in tree.items() if each.mode == GITLINK and path not in self.held)
-        self.directories = parents(there | (tree.keys() - self.held.keys())) | set(plain)
+        links = (path for path, each in tree.items() if each.mode == GITLINK and path not in held)
+        self.directories.update(links)
 
     def holds(self, entry: Entry) -> bool:
-        """Tells whether the entry is exactly what was captured: kind, mode and bytes."""
+        """Tells whether the entry is exactly what was captured: kind, mode, attributes and bytes."""
         held = self.held.get(entry.path)
         if held is not None and held.kind != "absent":
             same = (held.kind, held.mode, held.oid) == (entry.kind, entry.mode, entry.oid)
+            same = same and held.xattrs == packed_attributes(entry.xattrs)
             return same and (entry.kind == "directory" or held.size == entry.size)
+        if entry.xattrs:
+            return False
         if entry.kind == "directory":
             return entry.path in self.directories and entry.mode == self.manifest.directory_mode
         return as_committed(entry, self.tree.get(entry.path), self.manifest.file_mode)
@@ -128,6 +136,12 @@ class Expected:
         if held is not None:
             return held.oid
         return committed.oid if committed is not None and committed.mode != GITLINK else None
+
+    def count(self) -> int:
+        """Returns how many entries `wanted` has."""
+        present = {path for path, each in self.held.items() if each.kind != "absent"}
+        plain = sum(1 for path in self.tree if path not in self.held and path not in self.directories)
+        return len(present | self.directories) + plain
 
     def _plain(self, path: bytes, entry: TreeEntry) -> Held:
         if entry.mode == GITLINK:
@@ -160,12 +174,33 @@ def ordinary(committed: int, file_mode: int) -> int:
 def parents(paths: Iterable[bytes]) -> set[bytes]:
     """Returns every directory that leads to one of the paths."""
     found: set[bytes] = set()
+    last = b""
     for path in paths:
-        parent = os.path.dirname(path)
+        parent = path.rpartition(b"/")[0]
+        if parent == last:  # paths mostly come by directory
+            continue
+        last = parent
         while parent and parent not in found:
             found.add(parent)
-            parent = os.path.dirname(parent)
+            parent = parent.rpartition(b"/")[0]
     return found
+
+
+def packed_attributes(attributes: Attributes) -> tuple[tuple[str, str], ...]:
+    """Returns extended attributes as a manifest has them."""
+    if not attributes:
+        return ()
+    return tuple((pack(name), b64encode(value).decode("ascii")) for name, value in attributes)
+
+
+def unpacked_attributes(packed: tuple[tuple[str, str], ...]) -> Attributes:
+    """Returns extended attributes of a manifest as they are. Raises ValueError."""
+    return tuple((unpack(name), b64decode(value, validate=True)) for name, value in packed)
+
+
+def stand_in(sha256: str, size: int) -> bytes:
+    """Returns what the snapshot's commit has in place of a big file."""
+    return b"laneyard: held apart, sha256 %b, %d bytes\n" % (sha256.encode("ascii"), size)
 
 
 def snapshot_dir(state_dir: bytes, snapshot: str) -> bytes:

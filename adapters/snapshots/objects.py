@@ -1,176 +1,205 @@
 """A snapshot's objects in git: written in one fast-import as raw bytes, and read back.
 
 The commit under the snapshot's ref has the tree as it was, so that `git diff HEAD <ref>` shows a person the
-change. Its parents: HEAD; a commit of the index, so that staged blobs stay reachable; and whatever only
-HEAD's reflog knows. No filter runs: fast-import takes bytes as they are.
+change. Its parents: HEAD; a commit of the index, so that staged blobs stay reachable; and one of whatever
+only the lane's registration names. No filter runs: fast-import takes bytes as they are.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
-import re
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+import msgspec
 import trio
 
-from adapters.files.blob import blob_hash
-from adapters.files.descriptors import DIRECTORY
+from adapters.files.descriptors import DIRECTORY, owned
 from adapters.files.durable import remove_file
 from adapters.files.errors import words
-from adapters.files.kernel import open_beneath
 from adapters.git.door import Location
 from adapters.git.errors import GitError
-from adapters.git.parse import HEX, parse_batch_check
+from adapters.git.parse import parse_batch_check
+from adapters.snapshots.beneath import Beneath
 from adapters.snapshots.files import SnapshotDamaged
-from adapters.snapshots.manifest import algorithm_of
+from adapters.snapshots.manifest import Held, algorithm_of, stand_in
 from domain.paths import unpack
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
 
     from adapters.git.conversation import Conversation
     from adapters.git.door import Git
-    from adapters.git.index import Index
     from adapters.git.parse import TreeEntry
-    from adapters.snapshots.manifest import Held
 
 PIECE = 1 << 20
 # What it means that an entry is gone, or is of another kind than it was a moment ago.
 REPLACED = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO)
 ASKED = 500  # blobs that are asked for at once; their names fit into a pipe, so that git never waits for us
 IDENTITY = b"Laneyard <laneyard@localhost> 0 +0000"  # the log knows the time and the actor
-
-
-OID = re.compile(HEX)
-# Refs of one worktree only: they end with what git is busy with there.
-PASSING = (b"--exclude=refs/bisect/*", b"--exclude=refs/rewritten/*", b"--exclude=refs/worktree/*")
+# Kept as a pack: a `git gc` or `git prune` that has read the refs before ours is there deletes loose objects
+# that it does not know, and no pack that is younger than it. Level 1 takes a third more time than none and a
+# third of the bytes; looking for deltas would take half as much again and save nothing.
+IMPORT = (
+    *(b"-c", b"fastimport.unpackLimit=1", b"-c", b"core.compression=1", b"-c", b"pack.compression=1"),
+    *(b"fast-import", b"--quiet", b"--force", b"--done", b"--depth=0"),
+)
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Moving(Exception):
     """A file changed while it was read."""
 
 
-async def write(
-    git: Git,
-    common: bytes,
-    root: bytes,
-    ref: str,
-    head: str,
-    held: Sequence[Held],
-    staged: bytes,
-    keep: Sequence[str],
-) -> tuple[str, str]:
-    """Writes the snapshot's objects durably and its ref, and returns its commit and tree.
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a snapshot's commits are to be: `head` is empty where HEAD is unborn.
+
+    `staged` turns the head's tree into the index's; `commits` and `others` (ids and whether it is a tree)
+    are kept alive; `outside` names held paths that are not in the commit, `gone` those that the head has and
+    the commit has not, `present` blobs that git has.
+    """
+
+    ref: str
+    head: str
+    held: Sequence[Held]
+    gone: Sequence[bytes] = ()
+    outside: frozenset[bytes] = frozenset()
+    staged: bytes = b""
+    commits: tuple[str, ...] = ()
+    others: tuple[tuple[str, bool], ...] = ()
+    present: frozenset[str] = frozenset()
+
+
+class Written(msgspec.Struct, frozen=True):
+    """The commits of a snapshot: the worktree's, the index's, and one that keeps alive, if there is one."""
+
+    commit: str
+    index: str
+    keep: str
+
+
+async def write(git: Git, common: bytes, root: bytes, plan: Plan) -> Written:
+    """Writes the snapshot's objects durably and its ref.
 
     Raises GitFailed, Moving where a file is not as long as it was, or OSError.
     """
-    # Kept as a pack: a `git gc` or `git prune` that has read the refs before ours is there deletes loose
-    # objects that it does not know, and no pack that is younger than it.
-    arguments = (b"-c", b"fastimport.unpackLimit=1", b"fast-import", b"--quiet", b"--force", b"--done")
-    async with git.converse(*arguments, repository=Location(common), write=True) as conversation:
+    async with git.converse(*IMPORT, repository=Location(common), write=True) as conversation:
         try:
-            await conversation.send(b"feature done\n" + _commit(ref, 1, b"the index", head, ()) + staged)
-            parents = (b":1", *(each.encode() for each in keep))
-            await conversation.send(_commit(ref, 2, b"the worktree", head, parents))
-            await _send_all(conversation, root, held)
-            await conversation.send(b"\nget-mark :2\ndone\n")
-            commit = (await conversation.line()).decode("ascii")
+            await conversation.send(_beginning(plan))
+            await _send_all(conversation, root, plan)
+            marks = (b"1", b"2", b"3") if plan.commits or plan.others else (b"1", b"3")
+            await conversation.send(b"\n" + b"".join(b"get-mark :%b\n" % mark for mark in marks) + b"done\n")
+            oids = [(await conversation.line()).decode("ascii") for _ in marks]
             await conversation.finish()
         except GitError:
             # What git says of its end is in the error; it leaves the same in a file beside the objects.
             remove_file(os.path.join(common, b"fast_import_crash_%d" % conversation.pid))
             raise
-    tree = await check(git, common, [f"{commit}^{{tree}}"])
-    if [kind for _, kind, _ in tree] != ["tree"]:
-        raise SnapshotDamaged(f"the commit {commit} that was just written is not there")
-    return commit, tree[0][0]
+    return Written(oids[-1], oids[0], oids[1] if len(oids) == 3 else "")
 
 
-async def _send_all(conversation: Conversation, root: bytes, held: Sequence[Held]) -> None:
-    directory = os.open(root, DIRECTORY)
+def _beginning(plan: Plan) -> bytes:
+    """Returns everything up to the worktree's own changes."""
+    head = plan.head.encode()
+    text = b"feature done\n" + _commit(plan.ref, 1, b"the index", [head] if head else []) + plan.staged
+    parents = [b":1"]
+    if plan.commits or plan.others:
+        named = [oid.encode() for oid in plan.commits]
+        text += _commit(plan.ref, 2, b"what only the registration names", named) + b"deleteall\n"
+        for oid, is_tree in plan.others:
+            text += b"M %b %b %b\n" % (b"040000" if is_tree else b"100644", oid.encode(), oid.encode())
+        parents.append(b":2")
+    return text + _commit(plan.ref, 3, b"the worktree", [head, *parents] if head else parents, root=not head)
+
+
+def _commit(ref: str, mark: int, message: bytes, parents: Sequence[bytes], *, root: bool = False) -> bytes:
+    """Begins a commit; its tree is that of its first parent, or empty where it has none or is a `root`."""
+    lines = [b"reset " + ref.encode(), b""]  # or it would go on from the commit before
+    lines += [b"commit " + ref.encode(), b"mark :%d" % mark, b"committer " + IDENTITY]
+    lines += [b"data %d\n%b" % (len(message), message)]
+    if parents and not root:
+        lines.append(b"from " + parents[0])
+        parents = parents[1:]
+    return b"\n".join([*lines, *(b"merge " + parent for parent in parents)]) + b"\n"
+
+
+async def _send_all(conversation: Conversation, root: bytes, plan: Plan) -> None:
+    changes = _together(_changes(root, plan))
     try:
-        for each in sorted(held, key=lambda item: item.kind != "absent"):
-            try:
-                await _send(conversation, directory, each)
-            except OSError as error:
-                if error.errno not in REPLACED:
-                    raise
-                raise Moving(words(error)) from error
-    finally:
-        os.close(directory)
-
-
-def _commit(ref: str, mark: int, message: bytes, head: str, parents: Iterable[bytes]) -> bytes:
-    lines = [b"commit " + ref.encode(), b"mark :%d" % mark, b"committer " + IDENTITY]
-    lines += [b"data %d\n%s" % (len(message), message), b"from " + head.encode()]
-    lines += [b"merge " + parent for parent in parents]
-    return b"\n".join(lines) + b"\n"
-
-
-def staged_changes(index: Index, tree: dict[bytes, TreeEntry]) -> bytes:
-    """Returns what turns the commit's tree into the index's. Intent-to-add has no content yet."""
-    entries = {each.path: each for each in index.entries if each.stage == 0 and not each.intent_to_add}
-    lines = [b"D " + quote(path) for path in tree if path not in entries]
-    for path, each in entries.items():
-        known = tree.get(path)
-        if known is None or (known.mode, known.oid) != (each.mode, each.oid):
-            lines.append(b"M %o %s %s" % (each.mode, each.oid.encode(), quote(path)))
-    return b"".join(line + b"\n" for line in lines)
-
-
-async def _send(conversation: Conversation, directory: int, held: Held) -> None:
-    path = unpack(held.path)
-    if held.kind == "absent":
-        await conversation.send(b"D " + quote(path) + b"\n")
-    elif held.kind == "link":
-        target = os.readlink(path, dir_fd=directory)
-        await conversation.send(b"M 120000 inline %s\ndata %d\n%s\n" % (quote(path), len(target), target))
-    elif held.kind == "file":
-        mode = b"100755" if held.mode & 0o100 else b"100644"
-        await conversation.send(b"M %s inline %s\ndata %d\n" % (mode, quote(path), held.size))
-        await _send_file(conversation, directory, path, held.size)
-        await conversation.send(b"\n")
-
-
-async def _send_file(conversation: Conversation, directory: int, path: bytes, size: int) -> None:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-    descriptor = await trio.to_thread.run_sync(open_beneath, directory, path, flags)
-    try:
-        left = size
-        while left:
-            piece = await trio.to_thread.run_sync(os.read, descriptor, min(left, PIECE))
-            if not piece:
-                raise Moving(f"{os.fsdecode(path)} became shorter while it was read")
+        while piece := await trio.to_thread.run_sync(next, changes, b""):
             await conversation.send(piece)
-            left -= len(piece)
+    except OSError as error:
+        if error.errno not in REPLACED:
+            raise
+        raise Moving(words(error)) from error
     finally:
-        os.close(descriptor)
+        changes.close()
+
+
+def _together(pieces: Iterator[bytes]) -> Generator[bytes, None, None]:
+    """Yields the same bytes in fewer and larger pieces."""
+    gathered: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        gathered.append(piece)
+        size += len(piece)
+        if size >= PIECE:
+            yield b"".join(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield b"".join(gathered)
+
+
+def _changes(root: bytes, plan: Plan) -> Iterator[bytes]:
+    """Yields what turns the tree of the first parent into the worktree's. Raises Moving, OSError."""
+    outside, present = plan.outside, plan.present
+    for path in plan.gone:  # before anything is put in a place that must be free
+        yield b"D %b\n" % quote(path)
+    with Beneath(root) as beneath:
+        for each in plan.held:
+            path = unpack(each.path)
+            if each.oid is None or path in outside:
+                continue
+            mode = b"120000" if each.kind == "link" else b"100755" if each.mode & 0o100 else b"100644"
+            if each.apart is None and each.oid in present:
+                yield b"M %b %b %b\n" % (mode, each.oid.encode(), quote(path))
+                continue
+            data = _content(beneath, path, each)
+            yield b"M %b inline %b\ndata %d\n" % (mode, quote(path), len(data))
+            yield data
+            yield b"\n"
+
+
+def _content(beneath: Beneath, path: bytes, held: Held) -> bytes:
+    if held.apart is not None:
+        return stand_in(held.apart, held.size)
+    with beneath.parent(path) as (parent, name):
+        if held.kind == "link":
+            return os.readlink(name, dir_fd=parent)
+        with owned(os.open(name, READ, dir_fd=parent)) as descriptor:
+            data = os.pread(descriptor, held.size, 0)
+    if len(data) != held.size:
+        raise Moving(f"{os.fsdecode(path)} became shorter while it was read")
+    return data
+
+
+def staged_changes(entries: Mapping[bytes, tuple[int, str]], tree: Mapping[bytes, TreeEntry]) -> bytes:
+    """Returns what turns the commit's tree into the index's, whose modes and ids are given by path."""
+    lines = [b"D " + quote(path) for path in tree if path not in entries]
+    for path, (mode, oid) in entries.items():
+        known = tree.get(path)
+        if known is None or known.oid != oid or known.mode != mode:
+            lines.append(b"M %o %s %s" % (mode, oid.encode(), quote(path)))
+    return b"".join(line + b"\n" for line in lines)
 
 
 def quote(path: bytes) -> bytes:
     """Returns a path as fast-import takes it, whatever its bytes."""
     escaped = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'"' + escaped + b'"'
-
-
-async def only_in_reflog(git: Git, common: bytes, reflog: bytes, head: str) -> tuple[str, ...]:
-    """Returns the commits that HEAD's log names and that no ref and not HEAD reach."""
-    firsts = {word for line in reflog.splitlines() for word in line.split(b" ", 2)[:2]}
-    oids = {word.decode("ascii") for word in firsts if OID.fullmatch(word) and len(word) == len(head)}
-    named = {oid for oid in oids if set(oid) != {"0"}} - {head}
-    if not named:
-        return ()
-    present = await check(git, common, sorted(named))
-    commits = [oid for oid, kind, _ in present if kind == "commit"]
-    if not commits:
-        return ()
-    text = "\n".join([*commits, f"^{head}"]) + "\n"
-    # Not through stdin: git < 2.42 takes no options there. Not `--all`: the main checkout's HEAD moves on.
-    arguments = (b"rev-list", b"--topo-order", b"--stdin", b"--not", *PASSING, b"--glob=refs/*")
-    ran = await git.run(*arguments, repository=Location(common), stdin=text.encode())
-    return tuple(ran.out.decode("ascii").split())
 
 
 async def check(git: Git, common: bytes, names: Sequence[str]) -> list[tuple[str, str, int]]:
@@ -192,41 +221,72 @@ async def contents(git: Git, common: bytes, oids: Sequence[str]) -> AsyncGenerat
             asked = oids[start : start + ASKED]
             await conversation.send("".join(f"{oid}\n" for oid in asked).encode())
             for oid in asked:
-                words = (await conversation.line()).split(b" ")
-                if len(words) != 3 or words[1] != b"blob":
+                said = (await conversation.line()).split(b" ")
+                if len(said) != 3 or said[1] != b"blob":
                     raise SnapshotDamaged(f"the blob {oid} is missing")
-                data = await conversation.exactly(int(words[2]) + 1)
+                data = await conversation.exactly(int(said[2]) + 1)
                 yield oid, data[:-1]
         await conversation.finish()
 
 
-async def require_whole(git: Git, common: bytes, oids: Sequence[str]) -> dict[str, int]:
-    """Reads every blob and hashes it again, and returns their sizes. Raises SnapshotDamaged, GitFailed.
+async def commit_at(conversation: Conversation, oid: str) -> tuple[str, tuple[str, ...]]:
+    """Returns tree and parents of a commit, by `cat-file --batch`. Raises SnapshotDamaged, GitFailed."""
+    await conversation.send(oid.encode() + b"\n")
+    said = (await conversation.line()).split(b" ")
+    if len(said) != 3 or said[1] != b"commit":
+        raise SnapshotDamaged(f"the commit {oid} is missing")
+    data = await conversation.exactly(int(said[2]) + 1)
+    lines = data.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
+    parents = tuple(line.removeprefix("parent ") for line in lines if line.startswith("parent "))
+    return lines[0].removeprefix("tree "), parents
+
+
+async def require_whole(conversation: Conversation, oids: Sequence[str]) -> dict[str, int]:
+    """Reads every blob through `cat-file --batch`, hashes it again, and returns their sizes.
 
     That an object is there says little: the good copy of a damaged one may be the file that is to be deleted.
+    Nothing more can be asked then. Raises SnapshotDamaged, GitFailed.
     """
-    sizes = {}
-    async with aclosing(contents(git, common, oids)) as found:
-        async for oid, data in found:
-            if blob_hash(algorithm_of(oid), len(data), data).hexdigest() != oid:
-                raise SnapshotDamaged(f"the blob {oid} is damaged")
-            sizes[oid] = len(data)
+    sizes: dict[str, int] = {}
+    pending, total = iter(oids), None
+    async with aclosing(conversation.objects(oids)) as found:
+        async for head, data, left in found:
+            if total is None:
+                oid = next(pending)
+                if not head.startswith(b"blob "):
+                    raise SnapshotDamaged(f"the blob {oid} is missing")
+                total = hashlib.new(algorithm_of(oid), head + b"\0", usedforsecurity=False)
+            total.update(data)
+            if left == 0:
+                if total.hexdigest() != oid:
+                    raise SnapshotDamaged(f"the blob {oid} does not have the bytes that were captured")
+                sizes[oid], total = int(head[5:]), None
     return sizes
 
 
 def sync_objects(common: bytes, oids: Iterable[str], ref: str) -> None:
-    """Makes the directory entries durable that git leaves to the file system."""
+    """Makes durable what git leaves to the file system: names in directories, objects that were there."""
     objects = os.path.join(common, b"objects")
-    directories = {os.path.join(objects, oid[:2].encode()) for oid in oids}
-    directories |= {objects, os.path.join(objects, b"pack")}
+    directories = {objects, os.path.join(objects, b"pack")}
+    for oid in oids:
+        name = oid.encode("ascii")
+        directory = os.path.join(objects, name[:2])
+        if _sync(os.path.join(directory, name[2:]), READ):  # somebody's git wrote it, and may not have synced
+            directories.add(directory)
     parent = os.path.dirname(os.path.join(common, ref.encode()))
     while len(parent) > len(common):
         directories.add(parent)
         parent = os.path.dirname(parent)
     for directory in sorted(directories):
-        if os.path.isdir(directory):
-            descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        _sync(directory, DIRECTORY)
+
+
+def _sync(path: bytes, flags: int) -> bool:
+    """Makes a file or directory durable, if it is there."""
+    try:
+        descriptor = os.open(path, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    with owned(descriptor):
+        os.fsync(descriptor)
+    return True

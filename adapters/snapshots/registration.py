@@ -1,173 +1,175 @@
-"""A worktree's registration as part of a snapshot: its index, HEAD and HEAD's log; and what else it has.
+"""A worktree's registration as part of a snapshot, and what has happened in it since it was captured.
 
-What git keeps there it keeps nowhere else: staged content, commits that only the log names, the state of a
-merge. So it is captured, compared before a tree is deleted, and put back.
+The entries are kept by `registered` and put back by `reinstating`; submodules are pointed at by `submodules`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
 from typing import TYPE_CHECKING
 
-from adapters.files.durable import TEMPORARY, make_directories, read_file, replace, write_locked
+from adapters.files.durable import read_file
 from adapters.git.heads import operation_in_progress
-from adapters.git.index import read_index
-from adapters.snapshots.files import Files, SnapshotDamaged
-from adapters.snapshots.manifest import Registered
-from domain.evidence import Obstacle
-from domain.paths import pack
+from adapters.snapshots.files import LIMIT as LIMIT
+from adapters.snapshots.files import PIECE
+from adapters.snapshots.index_meaning import meaning_of
+from adapters.snapshots.naming_objects import object_names as object_names
+from adapters.snapshots.naming_objects import shared_of
+from adapters.snapshots.naming_objects import staged as staged
+from adapters.snapshots.registered import fingerprint as fingerprint
+from adapters.snapshots.registered import index_files as index_files
+from adapters.snapshots.registered import inside as inside
+from adapters.snapshots.registered import is_index_file as is_index_file
+from adapters.snapshots.registered import is_shared_index, is_top, opened, target_of, walk
+from adapters.snapshots.registered import keep as keep
+from adapters.snapshots.registered import kept as kept
+from adapters.snapshots.registered import obstacles as obstacles
+from adapters.snapshots.reinstating import put_back as put_back
+from adapters.snapshots.strangers import strange as strange
+from adapters.snapshots.submodules import repoint_modules as repoint_modules
+from domain.paths import display, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from adapters.git.index import IndexEntry
-    from adapters.git.parse import TreeEntry
-    from adapters.snapshots.manifest import Manifest
-
-LIMIT = 1 << 30  # bytes of one file of the registration
-CAPTURED = (b"index", b"logs/HEAD", b"ORIG_HEAD", b"FETCH_HEAD", b"COMMIT_EDITMSG")
-# What every registration has, or a snapshot holds; anything else is in the way.
-ORDINARY = frozenset(
-    (
-        b"HEAD",
-        b"ORIG_HEAD",
-        b"FETCH_HEAD",
-        b"COMMIT_EDITMSG",
-        b"index",
-        b"logs",
-        b"refs",
-        b"commondir",
-        b"gitdir",
-        b"locked",
-    )
-)
+    from adapters.snapshots.files import Files
+    from adapters.snapshots.index_meaning import Meaning
+    from adapters.snapshots.manifest import Manifest, Registered
+    from adapters.snapshots.registered import Found
 
 
-def obstacles(admin: bytes) -> tuple[Obstacle, ...]:
-    """Returns what a snapshot cannot hold of a registration. Raises RegistrationUnreadable, OSError."""
-    operation = operation_in_progress(admin)
-    if operation is not None:
-        return (Obstacle("operation", inside(operation)),)
-    names = sorted(name for name in os.listdir(admin) if not _is_ordinary(name))
-    logs = os.path.join(admin, b"logs")
-    if os.path.isdir(logs):
-        names += [b"logs/" + name for name in sorted(os.listdir(logs)) if not _is_log(name)]
-    names += [b"refs/" + name for name in _own_refs(os.path.join(admin, b"refs"))]
-    return tuple(Obstacle("registration-file", inside(pack(name))) for name in names)
-
-
-def inside(name: str) -> str:
-    """Returns how something of the registration is named: never as a path of the tree could be.
-
-    A consent to lose a merge in progress must not be one to lose a directory that is called `merge`.
-    """
-    return f".git/{name}"
-
-
-def _is_ordinary(name: bytes) -> bool:
-    return name in ORDINARY or name.startswith(TEMPORARY)
-
-
-def _is_log(name: bytes) -> bool:
-    return name == b"HEAD" or name.startswith(TEMPORARY)
-
-
-def _own_refs(refs: bytes) -> list[bytes]:
-    """Returns the refs that only this worktree has; git makes the empty directory with each worktree."""
-    found = []
-    for directory, _, files in os.walk(refs, followlinks=False):
-        found += [os.path.relpath(os.path.join(directory, name), refs) for name in files]
-    return sorted(found)
-
-
-def keep(directory: bytes, admin: bytes) -> tuple[Registered, ...]:
-    """Copies the registration's files into the snapshot's own, durably."""
-    kept = []
-    for name in CAPTURED:
-        path = os.path.join(admin, name)
-        if os.path.lexists(path):
-            mode = os.lstat(path).st_mode & 0o7777
-            digest = Files(directory).keep(read_file(path, LIMIT))
-            kept.append(Registered(name.decode("ascii"), digest, mode))
-    return tuple(kept)
-
-
-def kept(directory: bytes, registered: tuple[Registered, ...], name: str) -> bytes:
-    """Returns what was kept of one file, or nothing. Raises SnapshotDamaged."""
-    return next((Files(directory).read(each.sha256) for each in registered if each.name == name), b"")
-
-
-def put_back(directory: bytes, manifest: Manifest, admin: bytes, tree: dict[bytes, TreeEntry]) -> None:
-    """Puts the files back; HEAD itself is put on its branch by another step.
-
-    Raises SnapshotDamaged where somebody has used git here since we began, and overwrites nothing of his.
-    """
-    why = strange(directory, manifest, admin, tree)
-    if why is not None:
-        raise SnapshotDamaged(f"somebody is working here already: {why}")
-    for each in manifest.registration:
-        path = os.path.join(admin, each.name.encode("ascii"))
-        data = Files(directory).read(each.sha256)
-        if each.name == "index":
-            write_locked(path, data)
-        elif each.name == "logs/HEAD" or not os.path.lexists(path):  # the others may be somebody's by now
-            make_directories(os.path.dirname(path), 0o755)
-            replace(path, data, each.mode)
-
-
-def strange(
-    directory: bytes | None, manifest: Manifest, admin: bytes, tree: dict[bytes, TreeEntry]
-) -> str | None:
-    """Returns what in the registration of a worktree that we are making is not our doing, or None.
-
-    Our doing is an index that says what the commit or the snapshot says, and a log that says no more than
-    that the worktree was made at its commit, and what the snapshot's said.
-    """
-    operation = operation_in_progress(admin)
-    if operation is not None:
-        return f"there is a {operation} in progress"
-    saved = b"" if directory is None else kept(directory, manifest.registration, "index")
-    found = _index(_present(admin, b"index"), manifest.head)
-    if found and found != _index(saved, manifest.head) and not _says(found, tree):
-        return "something is staged"
-    log = b"" if directory is None else kept(directory, manifest.registration, "logs/HEAD")
-    news = set(_present(admin, b"logs/HEAD").splitlines()) - set(log.splitlines())
-    head = manifest.head.encode()
-    return "HEAD has moved" if any(line.split(b" ")[1:2] != [head] for line in news) else None
-
-
-def _says(entries: tuple[IndexEntry, ...], tree: dict[bytes, TreeEntry]) -> bool:
-    """Tells whether an index is exactly a commit's."""
-    plain = {each.path: (each.mode, each.oid) for each in entries if each.stage == 0}
-    return len(plain) == len(entries) and plain == {path: (e.mode, e.oid) for path, e in tree.items()}
-
-
-def _present(admin: bytes, name: bytes) -> bytes:
-    path = os.path.join(admin, name)
-    return read_file(path, LIMIT) if os.path.lexists(path) else b""
-
-
-def change(
-    directory: bytes, manifest: Manifest, admin: bytes, head: str, agreed: Container[str]
-) -> str | None:
+def change(files: Files, manifest: Manifest, admin: bytes, head: str, agreed: Container[str]) -> str | None:
     """Returns what has happened in a registration since it was captured, or None.
 
     Somebody may go on working in a tree that was moved away under him: stage, commit, begin a merge. None of
     it shows in the tree. An index that was only refreshed says the same as before. `head` is the commit that
-    HEAD is at, and `agreed` names obstacles that a consent covers.
+    HEAD is at, and `agreed` names what a consent covers, with all below it.
+    Raises SnapshotDamaged, IndexUnreadable, RegistrationUnreadable, Unstable, OSError.
     """
     if head != manifest.head:
         return f"HEAD is at {head}, and was at {manifest.head}; 'git branch NAME {head}' keeps what is new"
     for each in obstacles(admin):
-        if each.path not in agreed:
-            return f"there is a new {each.kind}: {each.path}"
-    for name in ("logs/HEAD", "ORIG_HEAD"):
-        if _present(admin, name.encode()) != kept(directory, manifest.registration, name):
-            return f"{name} is not as it was captured"
-    before = _index(kept(directory, manifest.registration, "index"), manifest.head)
-    now = _index(_present(admin, b"index"), manifest.head)
-    return None if now == before else "what is staged is not as it was captured"
+        if not _is_agreed(each.path, agreed):
+            return f"there is a new {each.kind}: {display(each.path)}"
+    captured = {unpack(each.name): each for each in manifest.registration}
+    return _difference(files, captured, admin, _agreement(manifest, admin, agreed))
 
 
-def _index(data: bytes, head: str) -> tuple[IndexEntry, ...]:
-    return read_index(data, len(head) // 2).entries if data else ()
+def _agreement(manifest: Manifest, admin: bytes, agreed: Container[str]) -> Container[str]:
+    """Returns what a consent covers: with format 1, one to lose an operation covers all of its files."""
+    operation = operation_in_progress(admin) if manifest.format == 1 else None
+    return _ALL if operation is not None and inside(operation) in agreed else agreed
+
+
+class _Everything:
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+_ALL = _Everything()
+
+
+def _is_agreed(path: str, agreed: Container[str]) -> bool:
+    while path not in agreed:
+        path, _, last = path.rpartition("/")
+        if not last or not path:
+            return False
+    return True
+
+
+def _difference(
+    files: Files, captured: dict[bytes, Registered], admin: bytes, agreed: Container[str]
+) -> str | None:
+    present = set()
+    for found in walk(admin):
+        present.add(found.name)
+        known = captured.get(found.name)
+        why = _changed(files, captured, admin, found, known) if known else _new(admin, found, agreed)
+        if why is not None:
+            return why
+    missing = (name for name, each in captured.items() if name not in present and not _is_directory(each))
+    gone = next((name for name in missing if not _is_of_no_meaning(admin, name)), None)
+    return None if gone is None else f"{_said(gone)} is missing, and was captured"
+
+
+def _new(admin: bytes, found: Found, agreed: Container[str]) -> str | None:
+    """Returns that an entry is new, unless it says nothing: a directory says only what is in it."""
+    if found.kind == stat.S_IFDIR or _is_agreed(inside(pack(found.name)), agreed):
+        return None
+    if found.name == b"index":
+        return None if not _entries_of(admin, found.name) else "something is staged, and nothing was"
+    return None if _is_of_no_meaning(admin, found.name) else f"{_said(found.name)} is new"
+
+
+def _entries_of(admin: bytes, name: bytes) -> bool:
+    said = _present_meaning(admin, name)
+    return bool(said.entries or said.resolved)
+
+
+def _changed(
+    files: Files, captured: dict[bytes, Registered], admin: bytes, found: Found, known: Registered
+) -> str | None:
+    if (found.kind == stat.S_IFDIR) != _is_directory(known) or (found.kind == stat.S_IFLNK) != (
+        known.link is not None
+    ):
+        return f"{_said(found.name)} is not as it was captured"
+    if found.kind == stat.S_IFDIR:
+        return None
+    path = os.path.join(admin, found.name)
+    if known.link is not None:
+        same = target_of(found, path) == unpack(known.link)
+        return None if same else f"{_said(found.name)} is not as it was captured"
+    if _digest(found, path) == known.sha256:
+        same = stat.S_IMODE(found.status.st_mode) == known.mode or _is_index(admin, found.name)
+        return None if same else f"{_said(found.name)} has another mode than was captured"
+    if _is_index(admin, found.name):
+        return _restaged(files, tuple(captured.values()), admin, found.name)
+    return None if _is_of_no_meaning(admin, found.name) else f"{_said(found.name)} is not as it was captured"
+
+
+def _restaged(files: Files, registered: tuple[Registered, ...], admin: bytes, name: bytes) -> str | None:
+    """Returns that an index says something else than before."""
+    before = meaning_of(kept(files, registered, pack(name)), shared_of(files, registered, name))
+    if _present_meaning(admin, name) == before:
+        return None
+    where = os.path.dirname(name)
+    return f"what is staged{' in ' + _said(where) if where else ''} is not as it was captured"
+
+
+def _present_meaning(admin: bytes, name: bytes) -> Meaning:
+    directory = os.path.join(admin, os.path.dirname(name))
+    return meaning_of(present(admin, name), lambda shared: present(directory, shared))
+
+
+def present(admin: bytes, name: bytes) -> bytes:
+    """Returns what a file of a registration says, or nothing where there is none."""
+    path = os.path.join(admin, name)
+    return read_file(path, LIMIT) if os.path.lexists(path) else b""
+
+
+def _digest(found: Found, path: bytes) -> str:
+    total = hashlib.sha256()
+    with opened(found, path) as descriptor:
+        while piece := os.read(descriptor, PIECE):
+            total.update(piece)
+    return total.hexdigest()
+
+
+def _is_index(admin: bytes, name: bytes) -> bool:
+    return os.path.basename(name) == b"index" and is_top(admin, name)
+
+
+def _is_of_no_meaning(admin: bytes, name: bytes) -> bool:
+    """Tells whether git writes and removes a file by itself: its index says what a shared one has to."""
+    last = os.path.basename(name)
+    return (last == b"gc.log" or is_shared_index(last)) and is_top(admin, name)
+
+
+def _is_directory(each: Registered) -> bool:
+    return not each.sha256 and each.link is None
+
+
+def _said(name: bytes) -> str:
+    return display(inside(pack(name)))

@@ -4,15 +4,12 @@ What is proved is of the very list of entries that a restore makes: each can be 
 the tree that was captured, byte for byte. A restore compares again, when the captured tree is long gone.
 """
 
-import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from adapters.files.scan import Entry, digest
+from adapters.files.scan import Entry, digest_of_facts
 from adapters.snapshots.files import SnapshotDamaged
-from adapters.snapshots.manifest import Expected, Held
-from domain.paths import display
-
-LONGEST = 4095  # bytes of a path that the kernel takes, here one that begins at the lane
+from adapters.snapshots.manifest import Expected, Held, unpacked_attributes
+from domain.paths import display, unpack
 
 
 def require_restorable(expected: Expected, sizes: Mapping[str, int]) -> None:
@@ -22,21 +19,51 @@ def require_restorable(expected: Expected, sizes: Mapping[str, int]) -> None:
     """
     wanted = expected.wanted()
     require_consistent(wanted)
-    entries = (_entry(path, held, sizes) for path, held in wanted.items())
-    if digest(entries) != expected.manifest.content:
+    facts = (
+        (path, held.kind, held.mode, _size(held, sizes), held.oid, unpacked_attributes(held.xattrs))
+        for path, held in wanted.items()
+    )
+    if digest_of_facts(facts) != expected.manifest.content:
         raise SnapshotDamaged("the tree that a restore would make is not the one that was captured")
 
 
+def require_same(expected: Expected, entries: Iterable[Entry]) -> None:
+    """Raises SnapshotDamaged unless a restore would make exactly these entries, which a capture has seen.
+
+    Says the same as `require_restorable` of the tree that is still there, in a tenth of the time: each entry
+    is what is wanted at its path, and nothing else is wanted.
+    """
+    count, holds = 0, expected.holds
+    for entry in entries:
+        count += 1
+        if not holds(entry):
+            raise SnapshotDamaged(f"a restore would not make {entry.path!r} as it was captured")
+    if count != expected.count():
+        raise SnapshotDamaged("a restore would make more than what was captured")
+
+
 def require_consistent(wanted: Mapping[bytes, Held]) -> None:
-    """Raises SnapshotDamaged where an entry cannot be made: no directory leads to it, or it is too long."""
-    for path in wanted:
-        if len(path) > LONGEST:
-            raise SnapshotDamaged(f"the path {display(wanted[path].path)[:100]!r}… is too long to be made")
-        parent = os.path.dirname(path)
+    """Raises SnapshotDamaged where an entry cannot be made: no directory leads to it."""
+    for path, held in wanted.items():
+        parent = path.rpartition(b"/")[0]
         if parent and (parent not in wanted or wanted[parent].kind != "directory"):
-            raise SnapshotDamaged(f"{display(wanted[path].path)!r} has no directory to be in")
+            raise SnapshotDamaged(f"{display(held.path)!r} has no directory to be in")
+        if held.twin is not None and not _is_twin(held, wanted):
+            raise SnapshotDamaged(f"{display(held.path)!r} is another name of what is not there")
 
 
-def _entry(path: bytes, held: Held, sizes: Mapping[str, int]) -> Entry:
-    size = sizes.get(held.oid or "", -1) if held.size < 0 else held.size
-    return Entry(path, held.kind, held.mode, size, 0, 0, 0, 0, 0, held.oid)
+def _is_twin(held: Held, wanted: Mapping[bytes, Held]) -> bool:
+    first = wanted.get(unpack(held.twin or ""))
+    facts = (held.kind, held.mode, held.oid, held.apart, held.xattrs, None)
+    return first is not None and facts == (
+        first.kind,
+        first.mode,
+        first.oid,
+        first.apart,
+        first.xattrs,
+        first.twin,
+    )
+
+
+def _size(held: Held, sizes: Mapping[str, int]) -> int:
+    return sizes.get(held.oid or "", -1) if held.size < 0 else held.size

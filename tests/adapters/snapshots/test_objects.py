@@ -5,27 +5,27 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
-import trio
 
 from adapters.files.durable import read_file
-from adapters.git.index import read_index
+from adapters.git.door import Location
+from adapters.git.stats import stats
 from adapters.snapshots import objects
-from adapters.snapshots.capture import ATTEMPTS, tree_of
+from adapters.snapshots.capture import tree_of
 from adapters.snapshots.files import SnapshotDamaged
-from adapters.snapshots.objects import Moving
-from domain.effects import Captured, NotDone
+from adapters.snapshots.objects import Moving, Plan
 from tests.sagas.trees import walk
 
 if TYPE_CHECKING:
+    from adapters.snapshots.survey import Survey
     from tests.adapters.snapshots.lanes import Lane
-
-SLOW = pytest.mark.slow
 
 
 async def staged(lane: Lane) -> set[bytes]:
-    index = read_index(read_file(os.path.join(lane.admin, b"index")), 20)
-    changes = objects.staged_changes(index, await tree_of(lane.door, lane.world.common, lane.head()))
+    index = stats(read_file(os.path.join(lane.admin, b"index")), 20)
+    entries = {p: (e[6], e[10].hex()) for p, e in index.entries.items() if p not in index.intents}
+    changes = objects.staged_changes(entries, await tree_of(lane.door, lane.world.common, lane.head()))
     return set(changes.splitlines())
 
 
@@ -85,94 +85,14 @@ async def test_content_that_is_only_staged_survives_a_collection(lane: Lane) -> 
     assert lane.world.git(lane.world.root, "cat-file", "blob", oid) == b"only in the index\n"
 
 
-async def logged(lane: Lane) -> tuple[str, ...]:
-    log = read_file(os.path.join(lane.admin, b"logs/HEAD"))
-    return await objects.only_in_reflog(lane.door, lane.world.common, log, lane.head())
-
-
-async def test_an_amended_commit_is_only_in_the_log(lane: Lane) -> None:
-    lane.git("commit", "-q", "--allow-empty", "-m", "first try")
-    old = lane.head()
-    lane.git("commit", "-q", "--amend", "--allow-empty", "-m", "second try")
-    assert await logged(lane) == (old,)
-    lane.git("branch", "kept", old)
-    assert await logged(lane) == ()
-
-
-async def test_a_commit_that_only_the_main_checkouts_head_knows_is_only_in_the_log(lane: Lane) -> None:
-    lane.git("commit", "-q", "--allow-empty", "-m", "tried there, too")
-    old = lane.head()
-    lane.world.git(lane.world.root, "checkout", "-q", "--detach", old)
-    lane.git("reset", "-q", "--hard", "HEAD~1")
-    assert await logged(lane) == (old,)
-
-
-async def test_a_log_with_nonsense_in_it_names_what_it_can(lane: Lane) -> None:
-    lane.git("commit", "-q", "--allow-empty", "-m", "one")
-    old = lane.head()
-    lane.git("reset", "-q", "--hard", "HEAD~1")
-    text = (
-        b"\xff\xfe nonsense\n\n" + b"e" * 40 + b" " + old.encode() + b" Ada\nrefs/heads/" + b"x" * 29 + b"\n"
-    )
-    assert await objects.only_in_reflog(lane.door, lane.world.common, text, lane.head()) == (old,)
-
-
 async def test_a_blob_that_is_missing_is_damage(lane: Lane) -> None:
     found = objects.contents(lane.door, lane.world.common, ["a" * 40])
     with pytest.raises(SnapshotDamaged, match="is missing"):
         await anext(found)
 
 
-class Meddler:
-    """Changes the lane at the moment when git is started to take its files."""
-
-    def __init__(self, lane: Lane, *changes: bytes | None) -> None:
-        self.changes = iter(changes)
-        self.lane = lane
-        self.count = lane.world.home / "count"
-        lane.write(b"growing", b"x" * 1000)
-        lane.world.fake('case " $* " in *" fast-import "*) "$WORLD"/meddle; esac')
-        self.write()
-
-    def write(self) -> None:
-        program = self.lane.world.home / "meddle"
-        steps = [self.step(data) for data in self.changes]
-        self.count.write_text("")
-        cases = "\n".join(f"{n}) {step} ;;" for n, step in enumerate(steps))
-        program.write_text(
-            f"#!/bin/sh\ncd '{os.fsdecode(self.lane.path)}'\n"
-            f"n=$(wc -c <'{self.count}')\nprintf x >>'{self.count}'\ncase $((n)) in\n{cases}\nesac\n"
-        )
-        program.chmod(0o755)
-
-    def step(self, data: bytes | None) -> str:
-        if data is None:
-            return "rm -f growing"
-        return f"printf '%s' '{data.decode()}' >growing"
-
-
-CHANGES = {"grows": b"y" * 2000, "shrinks": b"y", "is overwritten": b"y" * 1000, "vanishes": None}
-
-
-@SLOW
-@pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
-async def test_a_file_that_changes_once_is_captured_as_it_is_then(lane: Lane, change: bytes | None) -> None:
-    meddler = Meddler(lane, change)
-    outcome = await lane.perform(lane.capturing())
-    assert isinstance(outcome, Captured)
-    assert meddler.count.read_text() == "xx"
-    held = {each.path: each.size for each in lane.manifest().entries}
-    assert held.get("growing") == (None if change is None else len(change))
-
-
-@SLOW
-async def test_a_file_that_never_stops_changing_is_not_captured(lane: Lane) -> None:
-    meddler = Meddler(lane, *(b"y" * size for size in range(10, 40)))
-    outcome = await lane.perform(lane.capturing())
-    assert meddler.count.read_text() == "x" * ATTEMPTS
-    assert isinstance(outcome, NotDone)
-    assert outcome.code == "still_changing"
-    assert not await trio.Path(os.fsdecode(lane.directory() + b"/manifest.json")).exists()
+def plan(lane: Lane, seen: Survey) -> Plan:
+    return Plan(ref="refs/laneyard/snapshots/one", head=lane.head(), held=seen.held)
 
 
 async def test_a_file_that_is_shorter_than_it_was_is_moving(lane: Lane) -> None:
@@ -180,16 +100,7 @@ async def test_a_file_that_is_shorter_than_it_was_is_moving(lane: Lane) -> None:
     seen = await lane.survey()
     lane.write(b"growing", b"x")
     with pytest.raises(Moving):
-        await objects.write(
-            lane.door,
-            lane.world.common,
-            lane.path,
-            "refs/laneyard/snapshots/one",
-            lane.head(),
-            seen.held,
-            b"",
-            (),
-        )
+        await objects.write(lane.door, lane.world.common, lane.path, plan(lane, seen))
 
 
 @pytest.mark.parametrize("kind", ["gone", "directory", "link"])
@@ -202,16 +113,46 @@ async def test_a_file_that_is_something_else_by_now_is_moving(lane: Lane, kind: 
     elif kind == "link":
         os.symlink(b"file", lane.at(b"changing"))
     with pytest.raises(Moving):
-        await objects.write(
-            lane.door,
-            lane.world.common,
-            lane.path,
-            "refs/laneyard/snapshots/one",
-            lane.head(),
-            seen.held,
-            b"",
-            (),
-        )
+        await objects.write(lane.door, lane.world.common, lane.path, plan(lane, seen))
+
+
+async def test_what_is_kept_alive_is_reached_by_a_commit_of_its_own(lane: Lane) -> None:
+    blob = lane.git("hash-object", "-w", "--stdin").decode().strip()
+    tree = lane.git("rev-parse", "HEAD^{tree}").decode().strip()
+    seen = await lane.survey()
+    kept = msgspec.structs.replace(
+        plan(lane, seen), commits=(lane.head(),), others=((blob, False), (tree, True))
+    )
+    written = await objects.write(lane.door, lane.world.common, lane.path, kept)
+    assert lane.git("rev-parse", f"{written.keep}^@").decode().split() == [lane.head()]
+    assert lane.git("rev-parse", f"{written.keep}:{blob}", f"{written.keep}:{tree}").decode().split() == [
+        blob,
+        tree,
+    ]
+    parents = lane.git("rev-parse", f"{written.commit}^@").decode().split()
+    assert parents == [lane.head(), written.index, written.keep]
+
+
+async def test_without_a_head_the_commits_begin_with_nothing(lane: Lane) -> None:
+    lane.write(b"new", b"new\n")
+    seen = await lane.survey()
+    unborn = msgspec.structs.replace(
+        plan(lane, seen), head="", held=tuple(e for e in seen.held if e.path == "new")
+    )
+    written = await objects.write(lane.door, lane.world.common, lane.path, unborn)
+    assert lane.git("ls-tree", "-r", "--name-only", written.commit) == b"new\n"
+    assert lane.git("rev-parse", f"{written.commit}^@").decode().split() == [written.index]
+    assert lane.git("rev-parse", f"{written.index}^@") == b""
+
+
+async def test_a_commit_that_is_no_commit_is_damage(lane: Lane) -> None:
+    blob = lane.git("hash-object", "-w", "--stdin").decode().strip()
+    async with lane.door.converse(b"cat-file", b"--batch", repository=Location(lane.world.common)) as asking:
+        for oid in ("a" * 40, blob):
+            with pytest.raises(SnapshotDamaged, match="is missing"):
+                await objects.commit_at(asking, oid)
+            if oid == blob:
+                break
 
 
 async def test_a_snapshot_lies_in_a_pack_which_no_prune_that_began_before_it_deletes(lane: Lane) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from adapters.snapshots.capture import CannotCapture, capture, tree_of
-from adapters.snapshots.files import SnapshotDamaged
+from adapters.snapshots.capture import tree_of
+from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Expected, Held, load, save
-from adapters.snapshots.restorable import require_consistent, require_restorable
+from adapters.snapshots.restorable import require_consistent, require_restorable, require_same
 from domain.effects import Destroy, Explain, Explained, Unexplained
 from tests.sagas.trees import walk
 
@@ -35,11 +35,28 @@ def test_an_entry_whose_directory_is_not_made_cannot_be_made() -> None:
         require_consistent({b"a/b": Held("a/b", "directory", 0o755, 0, None)})
 
 
-def test_a_path_that_the_kernel_does_not_take_cannot_be_made() -> None:
-    path = b"/".join([b"d" * 255] * 17)
-    wanted = {path[: 256 * n - 1]: Held("d", "directory", 0o755, 0, None) for n in range(1, 18)}
-    with pytest.raises(SnapshotDamaged, match="too long"):
-        require_consistent(wanted)
+def test_another_name_of_what_is_not_there_cannot_be_made() -> None:
+    twin = Held("b", "file", 0o644, 0, OID, twin="a")
+    with pytest.raises(SnapshotDamaged, match="another name"):
+        require_consistent({b"b": twin})
+    with pytest.raises(SnapshotDamaged, match="another name"):
+        require_consistent({b"a": Held("a", "file", 0o600, 0, OID), b"b": twin})
+    require_consistent({b"a": Held("a", "file", 0o644, 0, OID), b"b": twin})
+
+
+async def test_what_is_seen_is_what_would_be_made_and_nothing_else_is(lane: Lane) -> None:
+    lane.world.dirty(lane.path)
+    await lane.capture()
+    seen, manifest = await lane.survey(), lane.manifest()
+    tree, _ = await sizes(lane, manifest)
+    require_same(Expected(manifest, tree), seen.kept)
+    assert Expected(manifest, tree).count() == len(Expected(manifest, tree).wanted()) == len(seen.kept)
+    for other in (seen.kept[1:], [*seen.kept, seen.kept[0]]):
+        with pytest.raises(SnapshotDamaged, match="more than"):
+            require_same(Expected(manifest, tree), other)
+    changed = msgspec.structs.replace(seen.kept[0], mode=0o4711)
+    with pytest.raises(SnapshotDamaged, match="as it was captured"):
+        require_same(Expected(manifest, tree), [changed, *seen.kept[1:]])
 
 
 async def sizes(lane: Lane, manifest: Manifest) -> tuple[dict[bytes, TreeEntry], dict[str, int]]:
@@ -80,9 +97,9 @@ async def forgetful(lane: Lane, path: str) -> Snapshot:
 
 
 async def test_a_tree_that_would_not_come_back_whole_is_not_given_up(lane: Lane) -> None:
-    os.unlink(lane.at(b"gone"))
+    os.mkdir(lane.at(b"hollow"))
     before = walk(lane.path)
-    basis = lane.basis(await forgetful(lane, "gone"))
+    basis = lane.basis(await forgetful(lane, "hollow"))
     outcome = await lane.perform(Explain(repository=lane.repository, place=lane.place, basis=basis))
     assert isinstance(outcome, Unexplained)
     assert outcome.cause == "snapshot_damaged"
@@ -92,19 +109,25 @@ async def test_a_tree_that_would_not_come_back_whole_is_not_given_up(lane: Lane)
 
 
 async def test_a_consent_to_lose_everything_needs_no_way_back(lane: Lane) -> None:
-    os.unlink(lane.at(b"gone"))
-    basis = lane.basis(await forgetful(lane, "gone"), b".")
+    os.mkdir(lane.at(b"hollow"))
+    basis = lane.basis(await forgetful(lane, "hollow"), b".")
     outcome = await lane.perform(Explain(repository=lane.repository, place=lane.place, basis=basis))
     assert isinstance(outcome, Explained)
 
 
-async def test_a_tree_too_deep_to_be_rebuilt_is_not_captured(lane: Lane) -> None:
+@pytest.mark.slow
+async def test_a_tree_deeper_than_any_path_is_captured(lane: Lane) -> None:
     here = os.open(lane.path, os.O_RDONLY)
     for _ in range(17):
         os.mkdir(b"d" * 255, dir_fd=here)
         deeper = os.open(b"d" * 255, os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = deeper
+    with os.fdopen(os.open(b"bottom", os.O_WRONLY | os.O_CREAT, dir_fd=here), "wb") as file:
+        file.write(b"deep\n")
     os.close(here)
-    with pytest.raises(CannotCapture, match="too long"):
-        await capture(lane.door, lane.directory(), lane.capturing())
+    await lane.capture()
+    bottom = next(each for each in lane.manifest().entries if each.path.endswith("/bottom"))
+    assert len(bottom.path) > 4096
+    assert bottom.apart is not None
+    assert Files(lane.directory()).read(bottom.apart) == b"deep\n"

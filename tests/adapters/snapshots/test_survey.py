@@ -7,14 +7,14 @@ import shutil
 import socket
 from typing import TYPE_CHECKING
 
+import pytest
+
 from adapters.snapshots.survey import current_umask, take_fingerprint
 from domain.evidence import Obstacle
 from domain.paths import unpack
 from tests.sagas.trees import write
 
 if TYPE_CHECKING:
-    import pytest
-
     from adapters.snapshots.survey import Survey
     from tests.adapters.snapshots.lanes import Lane
 
@@ -102,23 +102,76 @@ async def test_a_committed_file_that_is_omitted_is_absent(lane: Lane) -> None:
     assert (seen.omitted, held(seen)) == (("kept.log",), {b"kept.log": "absent"})
 
 
-async def test_somebodys_repository_is_in_the_way_whatever_its_git_is(lane: Lane) -> None:
+async def test_somebodys_repository_is_held_outside_of_the_commit_whatever_its_git_is(lane: Lane) -> None:
     lane.write(b"nested/.git/HEAD", b"")
+    lane.write(b"nested/work", b"")
     lane.write(b"linked/.git", b"gitdir: /nowhere\n")
     os.mkdir(lane.at(b"odd"))
     os.symlink(b"/nowhere", lane.at(b"odd/.git"))
     seen = await lane.survey()
-    assert set(seen.obstacles) == {
-        Obstacle("nested-repository", name) for name in ("linked", "nested", "odd")
-    }
-    assert held(seen) == {}
+    assert seen.obstacles == ()
+    outside = {b"nested/.git/HEAD", b"nested/work", b"linked/.git", b"odd/.git"}
+    assert seen.outside == outside
+    assert {path for path, kind in held(seen).items() if kind != "directory"} == outside
 
 
-async def test_a_submodule_that_is_checked_out_is_in_the_way(lane: Lane) -> None:
+async def test_a_submodule_that_is_checked_out_is_held_outside_of_the_commit(lane: Lane) -> None:
     lane.git("update-index", "--add", "--cacheinfo", f"160000,{lane.head()},module")
     lane.git("commit", "-q", "-m", "a submodule")
     lane.write(b"module/.git", b"gitdir: /nowhere\n")
-    assert (await lane.survey()).obstacles == (Obstacle("submodule", "module"),)
+    lane.write(b"module/work", b"")
+    seen = await lane.survey()
+    assert (seen.obstacles, set(held(seen))) == ((), {b"module/.git", b"module/work"})
+    assert seen.outside == held(seen).keys()
+
+
+async def test_a_worktree_of_another_repository_is_in_the_way_with_all_that_is_in_it(lane: Lane) -> None:
+    lane.git("worktree", "add", "-q", "--detach", "other")
+    seen = await lane.survey()
+    assert (seen.obstacles, held(seen)) == ((Obstacle("linked-worktree", "other"),), {})
+
+
+async def test_a_repository_that_has_worktrees_is_in_the_way(lane: Lane) -> None:
+    lane.world.git(lane.path, "init", "-q", "nested")
+    lane.world.git(lane.at(b"nested"), "commit", "-q", "--allow-empty", "-m", "one")
+    lane.world.git(lane.at(b"nested"), "worktree", "add", "-q", lane.at(b"elsewhere"))
+    seen = await lane.survey()
+    assert {each.kind for each in seen.obstacles} == {"nested-worktrees", "linked-worktree"}
+
+
+async def test_names_that_git_refuses_are_outside_of_the_commit(lane: Lane) -> None:
+    lane.write(b"deep/.GIT/config", b"")
+    lane.write(b"deep/.gitignored", b"")
+    assert (await lane.survey()).outside == {b"deep/.GIT/config"}
+
+
+async def test_extended_attributes_are_held_and_make_another_content(lane: Lane) -> None:
+    before = await lane.survey()
+    for path in (b"file", b"sub"):
+        set_attribute(lane.at(path))
+    seen = await lane.survey()
+    attributes = (("user.laneyard", "AP8="),)
+    assert [(each.path, each.xattrs) for each in seen.held] == [("file", attributes), ("sub", attributes)]
+    assert seen.content != before.content
+
+
+def set_attribute(path: bytes) -> None:
+    try:
+        os.setxattr(path, "user.laneyard", b"\x00\xff")
+    except OSError:
+        pytest.skip("the file system has no extended attributes")
+
+
+async def test_a_file_of_two_names_is_held_under_both_the_second_as_a_twin(lane: Lane) -> None:
+    os.link(lane.at(b"file"), lane.at(b"second"))
+    first, second = (await lane.survey()).held
+    assert (first.path, first.twin, second.path, second.twin) == ("file", None, "second", "file")
+    assert first.oid == second.oid
+
+
+async def test_a_name_outside_of_the_lane_makes_no_twin(lane: Lane) -> None:
+    os.link(lane.at(b"file"), os.path.join(lane.world.root, b"elsewhere"))
+    assert held(await lane.survey()) == {}
 
 
 async def test_what_is_no_file_is_in_the_way(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,35 @@
+"""Doing three things at once whose errors are plain errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+
+
+async def together(
+    first: Callable[[], Awaitable[A]], second: Callable[[], Awaitable[B]], third: Callable[[], Awaitable[C]]
+) -> tuple[A, B, C]:
+    """Returns the results of the three. Raises what the first of them, in this order, raised."""
+    results: dict[int, Any] = {}
+    errors: dict[int, Exception] = {}
+
+    async def run(number: int, job: Callable[[], Awaitable[Any]]) -> None:
+        try:
+            results[number] = await job()
+        except Exception as error:  # a nursery would make a group of it
+            errors[number] = error
+
+    async with trio.open_nursery() as nursery:
+        for number, job in enumerate((first, second, third)):
+            nursery.start_soon(run, number, job)
+    if errors:
+        raise errors[min(errors)]
+    return results[0], results[1], results[2]
