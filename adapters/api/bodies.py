@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from adapters.ignored.wanted import checked
 from domain.errors import Refusal
 
 WORD = 4096  # characters of a name, a revision or an id: more than any that is taken
@@ -19,6 +20,15 @@ Path = Annotated[
         min_length=1,
         max_length=12_288,
         description="a path, with %XX for `%` and for bytes that are not UTF-8",
+    ),
+]
+
+# Unset, and not false, is left out where a request is encoded: those that were sent before stay the same.
+Include = Annotated[
+    bool | list[str],
+    Meta(
+        description="which ignored files the snapshot holds as well: all that are not rebuildable, "
+        "or those that patterns as in a .gitignore at the lane's root name"
     ),
 ]
 
@@ -66,7 +76,9 @@ class CreateBody(Body, frozen=True, kw_only=True):
 
 
 class SnapshotBody(Body, frozen=True, kw_only=True):
-    """Nothing more needs to be said."""
+    """What a snapshot holds beyond what git does not ignore."""
+
+    include_ignored: Include | UnsetType = UNSET
 
 
 class RemoveBody(Body, frozen=True, kw_only=True):
@@ -75,6 +87,7 @@ class RemoveBody(Body, frozen=True, kw_only=True):
     force: Annotated[bool, Meta(description="records a consent to lose what no snapshot can keep")] = False
     reap: Annotated[bool, Meta(description="deletes it afterwards")] = False
     delete_branch: Annotated[bool, Meta(description="deletes its branch, where a snapshot holds it")] = False
+    include_ignored: Include | UnsetType = UNSET
 
 
 class RestoreBody(Body, frozen=True, kw_only=True):
@@ -110,6 +123,11 @@ class RepositoryBody(Body, frozen=True, kw_only=True):
 
 class RebuildBody(Body, frozen=True, kw_only=True):
     """Nothing more needs to be said."""
+
+
+def included(said: bool | list[str] | UnsetType) -> bool | tuple[str, ...]:
+    """Returns which ignored files are asked for. Raises InvalidPattern."""
+    return said is True if isinstance(said, bool | UnsetType) else checked(said)
 
 
 def misfit(error: Exception) -> InvalidRequest:

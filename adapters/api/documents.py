@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from adapters.api.observed import ObservedIgnored
 from domain.events import Kind
 from domain.evidence import Obstacle
 
@@ -95,7 +96,7 @@ class Lane(Document, frozen=True, kw_only=True):
     locked_now: ObservedText | UnsetType = UNSET
     changed_now: ObservedPaths | UnsetType = UNSET
     untracked_now: ObservedPaths | UnsetType = UNSET
-    ignored_now: ObservedPaths | UnsetType = UNSET
+    ignored_now: ObservedIgnored | UnsetType = UNSET
     obstacles_now: ObservedObstacles | UnsetType = UNSET
 
 

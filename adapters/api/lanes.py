@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
+from msgspec.structs import asdict
 
 from adapters.api.answers import Answer
 from adapters.api.documents import (
@@ -14,6 +15,7 @@ from adapters.api.documents import (
     ObservedPaths,
     ObservedText,
 )
+from adapters.api.observed import IgnoredPath, ObservedIgnored
 from adapters.api.text import table
 from adapters.lookup import GONE
 from adapters.store.reader import records
@@ -79,9 +81,15 @@ def _observed(seen: Seen) -> dict[str, object]:
         "locked_now": each(ObservedText, seen.locked),
         "changed_now": each(ObservedPaths, seen.changed),
         "untracked_now": each(ObservedPaths, seen.untracked),
-        "ignored_now": each(ObservedPaths, seen.ignored),
+        "ignored_now": each(ObservedIgnored, _ignored(seen)),
         "obstacles_now": each(ObservedObstacles, seen.obstacles),
     }
+
+
+def _ignored(seen: Seen) -> tuple[IgnoredPath, ...] | Unknown:
+    if isinstance(seen.ignored, Unknown):
+        return seen.ignored
+    return tuple(IgnoredPath(**asdict(each)) for each in seen.ignored)
 
 
 def lanes_at(reader: Reader, position: int) -> list[Record]:

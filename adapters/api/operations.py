@@ -8,16 +8,17 @@ from adapters.api import bodies, showing
 from adapters.api.answers import Answer
 from adapters.api.concluding import changed, reaped
 from adapters.api.documents import Rebuilt, Registered
-from adapters.api.words import count
+from adapters.api.words import count, several
 from adapters.yard import create as creating
 from adapters.yard import ending, putting_away
 from adapters.yard.yard import known_repository
 from domain.errors import NoSuchLane
+from domain.events import IgnoredLetGo
 from domain.paths import display, pack, unpack
 from domain.states import Active, NeedsReview, Quarantined
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from adapters.engine import Request
     from adapters.repositories import Repository
@@ -42,10 +43,13 @@ async def create(yard: Yard, body: bodies.CreateBody, request: Request) -> Answe
 async def snapshot(yard: Yard, lane: str, body: bodies.SnapshotBody, request: Request) -> Answer:
     """Captures a lane."""
     row, _ = found(yard, lane)
-    done = await putting_away.snapshot(yard, row, request)
+    include = bodies.included(body.include_ignored)
+    done = await putting_away.snapshot(yard, row, request, include=include)
     assert isinstance(done.lane, Active | Quarantined | NeedsReview)
     taken = done.lane.record.snapshots[-1]
     size = f"{count(taken.entries, 'entry')}, {count(taken.bytes, 'byte')}"
+    if taken.ignored:
+        size += f", {count(len(taken.ignored), 'ignored path')} included"
     return changed(done, f"snapshot {taken.id} of {slug(done, row)}: {size}, verified")
 
 
@@ -60,13 +64,22 @@ async def remove(yard: Yard, lane: str, body: bodies.RemoveBody, request: Reques
         mode="force" if body.force else "safe",
         delete_branch=body.delete_branch,
         reap=body.reap,
+        include=bodies.included(body.include_ignored),
     )
     if body.reap and not isinstance(done.lane, Active | Quarantined):
         return changed(done, reaped(slug(done, row), done))
     record = getattr(done.lane, "record", None)
     number, who = record.edition if record is not None else 0, slug(done, row)
     sentence = f"{who} is in quarantine as edition {number}. Bring it back with: laneyard restore {who}"
-    return changed(done, sentence)
+    return changed(done, "\n".join((sentence, *_let_go(done))))
+
+
+def _let_go(done: Done) -> Iterator[str]:
+    """Yields what the removal was not held by, and a reaping will not keep."""
+    for fact in done.facts:
+        if isinstance(fact, IgnoredLetGo):
+            named = several([display(each.path) for each in fact.ignored])
+            yield f"rebuildable, and not kept when it is reaped: {named}"
 
 
 async def restore(yard: Yard, lane: str, body: bodies.RestoreBody, request: Request) -> Answer:

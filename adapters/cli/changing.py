@@ -35,7 +35,7 @@ def run_create(arguments: Namespace) -> int:
 
 def run_snapshot(arguments: Namespace) -> int:
     """Captures a lane."""
-    return change(arguments, "snapshot", {})
+    return change(arguments, "snapshot", included(arguments))
 
 
 def run_remove(arguments: Namespace) -> int:
@@ -45,7 +45,13 @@ def run_remove(arguments: Namespace) -> int:
 
 def removal(arguments: Namespace) -> dict[str, Any]:
     """Returns what is said of a removal."""
-    return {name: getattr(arguments, name) for name in ("force", "reap", "delete_branch")}
+    said = {name: getattr(arguments, name) for name in ("force", "reap", "delete_branch")}
+    return said | included(arguments)
+
+
+def included(arguments: Namespace) -> dict[str, Any]:
+    """Returns what is said of ignored files, if anything is."""
+    return {} if arguments.include_ignored is None else {"include_ignored": arguments.include_ignored}
 
 
 def run_restore(arguments: Namespace) -> int:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "create": "changing",
-    "snapshot": "changing",
+    "snapshot": "snapshots",
     "remove": "changing",
     "restore": "changing",
     "reap": "changing",

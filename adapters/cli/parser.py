@@ -2,11 +2,13 @@
 
 import argparse
 import re
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 FARTHEST = (1 << 53) - 1  # of positions; the service takes no others
 EDITIONS = 1 << 31
 GLOB = 100  # characters
+INCLUDED = "--include-ignored"
 NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 EPILOG = """\
@@ -14,6 +16,19 @@ LANE is a slug, an id or the beginning of one, or a path inside the lane.
 
 exit codes: 0 done; 1 refused, nothing changed; 2 usage; 3 begun but not finished, or something needs a look;
 4 the store, its directory or git cannot be used; 130 interrupted
+"""
+SNAPSHOTS = """\
+in place of LANE, words that look at what was captured, each with a --help of its own:
+  list [LANE]                          the snapshots that are kept
+  show SNAPSHOT                        who took it and why, and what it holds
+  diff SNAPSHOT [PATH ...]             what it changes, as git diff shows it
+  cat SNAPSHOT PATH                    one file of it, as it is
+  extract SNAPSHOT PATH ... --to DIR   write files and directories of it elsewhere
+
+SNAPSHOT is an id or the beginning of one, LANE for the last snapshot of a lane, or LANE@N for the one that
+edition N comes back from. PATH is relative to the lane.
+
+A lane that is called like one of these words is captured with 'laneyard snapshot -- list', or by its id.
 """
 
 
@@ -26,7 +41,34 @@ class Misused(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises Misused instead of leaving the program."""
+    """A parser that raises Misused instead of leaving the program.
+
+    Where its first argument is one of `words`, that word's parser takes the rest; after `--` none is a word.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 (as theirs)
+        super().__init__(*args, **options)
+        self.words: dict[str, Parser] = {}
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Returns what was understood, and the rest. Raises Misused."""
+        given = _attached(args or ())
+        at = self._first(given) if self.words else None
+        if at is None or given[at] not in self.words:
+            return super().parse_known_args(None if args is None else given, namespace)
+        return self.words[given[at]].parse_known_args([*given[:at], *given[at + 1 :]], namespace)
+
+    def _first(self, given: list[str]) -> int | None:
+        """Returns where the first argument is that is no option and no option's value, or None after `--`."""
+        at = 0
+        while at < len(given) and given[at] != "--":
+            if not given[at].startswith("-"):
+                return at
+            option = self._option_string_actions.get(given[at])
+            at += 1 if option is None or option.nargs == 0 else 2
+        return None
 
     def error(self, message: str) -> NoReturn:
         """Raises Misused."""
@@ -37,6 +79,53 @@ class Parser(argparse.ArgumentParser):
         if action.nargs is None and arg_strings == ["--"]:
             return self._get_value(action, "--")
         return super()._get_values(action, arg_strings)
+
+
+def _attached(given: Sequence[str]) -> list[str]:
+    """Returns the words with an equals sign after `--include-ignored`: what follows it is no pattern."""
+    end = given.index("--") if "--" in given else len(given)
+    return [f"{each}=" if each == INCLUDED and at < end else each for at, each in enumerate(given)]
+
+
+class _Included(argparse.Action):
+    """Collects patterns, or remembers that all is meant."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,  # noqa: ANN401 (as theirs)
+        option_string: str | None = None,
+    ) -> None:
+        """Raises Misused where both are said."""
+        before = getattr(namespace, self.dest)
+        if before is not None and (before is True) != (values == ""):
+            parser.error(f"{INCLUDED} stands alone or with patterns, not both")
+        setattr(namespace, self.dest, True if values == "" else [*(before or ()), values])
+
+
+def _pattern(text: str) -> str:
+    """Returns a pattern, or nothing for all."""
+    from adapters.ignored.patterns import Pattern
+
+    if any("\ud800" <= each <= "\udfff" for each in text):
+        raise argparse.ArgumentTypeError("a PATTERN is text: write ? for other bytes")
+    try:
+        if text and Pattern(text).negated:
+            raise argparse.ArgumentTypeError(f"{text[:40]!r} names nothing, it takes back")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def _add_included(parser: Parser) -> None:
+    parser.add_argument(
+        INCLUDED,
+        action=_Included,
+        type=_pattern,
+        metavar="[=PATTERN]",
+        help="also ignored files: what is not rebuildable, or what patterns as in a .gitignore name",
+    )
 
 
 def build_parser() -> Parser:
@@ -110,8 +199,37 @@ def _add_making(commands: "_Commands[Parser]") -> None:
     create.add_argument("--parent", metavar="LANE", help="start from another lane's branch")
     create.add_argument("--branch", metavar="NAME", help="the new branch's name, by default the slug")
     create.add_argument("--owner", default="manual", metavar="OWNER", help="manual, or session:ID")
-    snapshot = commands.add_parser("snapshot", help="keep a verified copy without removing the lane")
+    snapshot = commands.add_parser(
+        "snapshot",
+        help="keep a verified copy without removing the lane, or look at one",
+        description="Keeps a verified copy of a lane's work without moving anything.",
+        epilog=SNAPSHOTS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     snapshot.add_argument("lane", metavar="LANE")
+    _add_included(snapshot)
+    snapshot.set_defaults(word=None)
+    _add_looking_at_snapshots(snapshot)
+
+
+def _add_looking_at_snapshots(snapshot: Parser) -> None:
+    for word in ("list", "show", "diff", "cat", "extract"):
+        parser = snapshot.words[word] = Parser(prog=f"{snapshot.prog} {word}")
+        parser.set_defaults(word=word)
+        _add_everywhere(parser)
+        if word != "list":
+            parser.add_argument("snapshot", metavar="SNAPSHOT", help="an id, or LANE, or LANE@N")
+    listing, show, diff, cat, extract = snapshot.words.values()
+    listing.add_argument("lane", metavar="LANE", nargs="?", help="only of this lane")
+    listing.add_argument("--all", action="store_true", help="of every repository")
+    show.add_argument("--paths", action="store_true", help="name all paths, not the first of each class")
+    show.add_argument("--verify", action="store_true", help="read all of it back now")
+    diff.add_argument("paths", metavar="PATH", nargs="*", help="only this, and what is below it")
+    cat.add_argument("path", metavar="PATH", help="relative to the lane")
+    extract.add_argument("paths", metavar="PATH", nargs="+", help="relative to the lane; . is all of it")
+    extract.add_argument("--to", metavar="DIR", required=True, help="where to; nothing there is overwritten")
+    for each in (diff, cat):
+        each.add_argument("--staged", action="store_true", help="what was staged, not the worktree")
 
 
 def _add_ending(commands: "_Commands[Parser]") -> None:
@@ -120,6 +238,7 @@ def _add_ending(commands: "_Commands[Parser]") -> None:
     remove.add_argument("--force", action="store_true", help="also what a snapshot cannot hold, by consent")
     remove.add_argument("--reap", action="store_true", help="and delete it at once, keeping a snapshot")
     remove.add_argument("--delete-branch", action="store_true", help="and delete its branch")
+    _add_included(remove)
     restore = commands.add_parser("restore", help="bring a lane back")
     restore.add_argument("lane", metavar="LANE")
     restore.add_argument("--edition", type=_edition, metavar="N", help="which removal, by default the last")

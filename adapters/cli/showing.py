@@ -12,10 +12,12 @@ from adapters.cli.telling import told
 from adapters.cli.whereabouts import near
 from adapters.lookup import find_lane
 from domain.errors import NoSuchLane
+from domain.paths import unpack
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from adapters.store.reader import Reader, Record
     from domain.evidence import Place, Seen
 
 
@@ -35,14 +37,24 @@ def show(arguments: Namespace) -> int:
         row = find_lane(reader.lanes(), scope(arguments), arguments.lane, near())
         lane, _ = reader.lane(str(row["id"]))
         place = api.inspected_place(lane)
-        seen = _look(arguments, place) if place is not None else None
+        seen = _look(arguments, place, _root(reader, row)) if place is not None else None
         return told(arguments, api.show(reader, row, seen))
 
 
-def _look(arguments: Namespace, place: Place) -> Seen:
+def _root(reader: Reader, row: Record) -> bytes:
+    """Returns the main checkout of the lane's repository."""
+    return next(
+        unpack(str(each["root"])) for each in reader.repositories() if each["common"] == row["repository"]
+    )
+
+
+def _look(arguments: Namespace, place: Place, root: bytes) -> Seen:
     """Returns what an inspector sees of the lane."""
     import trio
 
+    from adapters.ignored.wanted import Wanted
     from adapters.wiring import inspector
 
-    return trio.run(inspector(config.load(arguments.state_dir)).look, place)
+    settings = config.load(arguments.state_dir)
+    rules = Wanted(settings.configuration, root).rules
+    return trio.run(lambda: inspector(settings).look(place, rules=rules))

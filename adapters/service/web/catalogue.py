@@ -59,14 +59,16 @@ OPERATIONS = {
     "snapshot": Words(
         "lanes",
         "Capture a lane",
-        "Takes a verified snapshot of what git alone could not give back, and leaves the lane as it is.",
+        "Takes a verified snapshot of what git alone could not give back, and leaves the lane as it is. "
+        "Ignored files are held only where `include_ignored` asks for them.",
     ),
     "remove": Words(
         "lanes",
         "Put a lane into quarantine",
         "Moves the lane's tree into the quarantine, whole and reversible, with a snapshot first if there "
-        "is work in it. `reap` deletes it afterwards. `force` records a consent to lose what no snapshot "
-        "can keep.",
+        "is work in it. `reap` deletes it afterwards. Ignored files that are not rebuildable hold it "
+        "(`unknown_ignored`) unless `include_ignored` has the snapshot hold them. `force` records a consent "
+        "to lose what no snapshot can keep.",
     ),
     "restore": Words(
         "lanes",
@@ -130,7 +132,40 @@ OPERATIONS = {
     "listSnapshots": Words(
         "snapshots",
         "List snapshots",
-        "Lists every snapshot that is kept, the oldest first.",
+        "Lists the snapshots that are kept, of one repository, of one lane, or all, the oldest first.",
+    ),
+    "resolveSnapshot": Words(
+        "snapshots",
+        "Find a snapshot's id",
+        "Finds the snapshot that is meant by an id or a unique beginning of one, by a lane (its last "
+        "snapshot), or by `LANE@N` (what edition N of the lane comes back from).",
+    ),
+    "showSnapshot": Words(
+        "snapshots",
+        "Show a snapshot",
+        "Shows everything about a snapshot: who took it and why, what it holds by class, and what it does "
+        "not hold. Its ref and its manifest are looked at; with `verify` all of it is read back. One that "
+        "cannot be read is refused: 409, `snapshot_damaged`.",
+    ),
+    "diffSnapshot": Words(
+        "snapshots",
+        "Compare a snapshot with its commit",
+        "Shows what `git diff` would between the commit and the snapshot, or with `staged` its index. No "
+        "filter, textconv or external diff runs. A list of what git does not have of it follows. The "
+        "bytes are those of the files, in no encoding.",
+    ),
+    "listSnapshotEntries": Words(
+        "snapshots",
+        "List a snapshot's entries",
+        "Lists what a restore would make, in the order of the tree, a directory before what is in it. "
+        "`next`, also in `Link`, is the path to go on after; it is null at the end.",
+    ),
+    "readSnapshotContent": Words(
+        "snapshots",
+        "Read files of a snapshot",
+        "Answers with the raw bytes of a file, or with the target of a link, as it was captured or "
+        "committed, or with `staged` as it was in the index. Of several paths they follow each other, and "
+        "the entries say how long each is. Every byte has been compared with its digest.",
     ),
     "showSweep": Words(
         "sweeps",

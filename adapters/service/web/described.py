@@ -8,6 +8,7 @@ from typing import Any
 from adapters.api import events
 from adapters.api.problems import UNUSABLES
 from adapters.config import settings
+from adapters.ignored import wanted
 from adapters.service import refusals
 from adapters.service.front import denials
 from adapters.service.web import misuse
@@ -68,12 +69,17 @@ OURS = (
     capturing,
     create,
     settings,
+    wanted,
     denials,
     misuse,
     refusals,
 )  # where the refusals are that a request can meet
 OF_PROBLEM = {"401": (CHALLENGE,), "412": (ETAG,), "503": (RETRY,)}
 SHOWING_A_LANE = {"showLane", "reviewLane"}
+OF_SNAPSHOTS = (
+    *("listSnapshots", "resolveSnapshot", "showSnapshot", "diffSnapshot"),
+    *("listSnapshotEntries", "readSnapshotContent"),
+)
 # What any request may meet, what a question may, and what a command may.
 ANY = ("400", "401", "403", "408", "413", "431", "500", "503", "505")
 QUESTION = (*ANY, "404", "409", "422", "504")
@@ -83,11 +89,13 @@ COMMAND = (*QUESTION, "410", "412", "415", "502", "507")
 def headers_of(operation: str, status: str) -> dict[str, Any]:
     """Returns the headers of an answer that is no problem; those of a command's end are its own request's."""
     names = () if operation == "metrics" else (OUTCOME,)
-    command = operation not in ("listLanes", "resolveLane", "listRepositories", "listSnapshots", "showSweep")
+    command = operation not in ("listLanes", "resolveLane", "listRepositories", *OF_SNAPSHOTS, "showSweep")
     if operation in SHOWING_A_LANE or status == "201":
         names = (*names, ETAG)
     if operation == "listEvents":
         names = (*names, LINK, POSITION)
+    if operation == "listSnapshotEntries":
+        names = (*names, LINK)
     if status == "202":
         names = (*names, LOCATION, RETRY)
     elif status == "201":
@@ -101,7 +109,7 @@ def headers_of(operation: str, status: str) -> dict[str, Any]:
 def _is_change(operation: str) -> bool:
     return operation not in {
         *("listLanes", "resolveLane", "showLane", "reviewLane", "listEvents", "followEvents", "diff"),
-        *("listRepositories", "listSnapshots", "showSweep", "showCommand", "showHealth", "metrics"),
+        *("listRepositories", *OF_SNAPSHOTS, "showSweep", "showCommand", "showHealth", "metrics"),
     }
 
 

@@ -28,9 +28,11 @@ MORE = {  # what an operation answers besides JSON and text, by media type
         "text/plain": "The lines that people read, or an empty line.",
     },
     "metrics": {"text/plain": "Prometheus' text format."},
+    "diffSnapshot": {"text/plain": "What `git diff` prints, and what is held apart from git."},
+    "readSnapshotContent": {"application/octet-stream": "The bytes of the file, or the link's target."},
 }
 UNREADY = ("showHealth", "503")  # the same document as 200
-ONLY = {"followEvents", "metrics"}  # those that have no document
+ONLY = {"followEvents", "metrics", "diffSnapshot", "readSnapshotContent"}  # those that have no document
 
 
 def describe(app: Litestar) -> bytes:

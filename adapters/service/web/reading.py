@@ -19,6 +19,7 @@ from adapters.service.kept import Stamp
 from adapters.service.observing import Seen
 from adapters.service.web.commanding import service_of
 from adapters.service.web.responding import JSON, NDJSON, OUTCOME, TEXT, body_of, chosen, respond, sent
+from adapters.yard import capturing
 from domain.paths import unpack
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ async def show_lane(request: Http, lane: str) -> Response[bytes]:
         yard = station.yard
         state, _ = yard.reader.lane(lane)
         place = showing.inspected_place(state)
-        seen = await yard.inspector.look(place) if place is not None else None
+        rules = capturing.wanted(yard, row).rules
+        seen = await yard.inspector.look(place, rules=rules) if place is not None else None
         return showing.show(yard.reader, yard.reader.row(lane) or row, seen)
 
     timeout = service.settings.configuration.git.read_timeout
@@ -161,11 +163,6 @@ async def differ(request: Http, before: int, after: int) -> Response[bytes]:
 async def list_repositories(request: Http) -> Response[bytes]:
     """Answers with the repositories under our care."""
     return respond(request, keeping.repositories(service_of(request).tables))
-
-
-async def list_snapshots(request: Http) -> Response[bytes]:
-    """Answers with every snapshot that is kept."""
-    return respond(request, await service_of(request).reading(keeping.snapshots))
 
 
 async def tell_health(request: Http) -> Response[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from litestar import Request, Response
 
@@ -11,11 +11,14 @@ from adapters.api.documents import Lane
 from domain.errors import VersionMismatch
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from adapters.api.answers import Answer
     from adapters.api.documents import Problem
 
 JSON, TEXT, NDJSON, SSE = "application/json", "text/plain", "application/x-ndjson", "text/event-stream"
 Http = Request[Any, Any, Any]
+T = TypeVar("T")
 
 PROBLEM = "application/problem+json"
 OUTCOME = "Laneyard-Outcome"
@@ -64,3 +67,8 @@ def beside(error: Exception) -> dict[str, str]:
 def sent(body: bytes, media: str, status: int, headers: dict[str, str]) -> Response[bytes]:
     """Returns a response as it is; Litestar names the charset of a text."""
     return Response(content=body, status_code=status, media_type=media, headers=headers)
+
+
+async def typed(answer: Awaitable[Response[bytes]]) -> Response[T]:
+    """Returns an encoded response where the document is annotated, which describes what is encoded."""
+    return cast("Response[T]", await answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from litestar import Response, get, post
 from litestar.openapi import ResponseSpec
@@ -10,7 +10,7 @@ from litestar.params import JSONBody
 
 from adapters.api import bodies, documents, operations
 from adapters.api.resolve import Resolved
-from adapters.service.web import commanding, following, making, reading, sweeping
+from adapters.service.web import commanding, following, making, reading, snapshot_routes, sweeping
 from adapters.service.web.parameters import (
     After,
     At,
@@ -34,13 +34,10 @@ from adapters.service.web.parameters import (
     Undone,
     Wanted,
 )
-from adapters.service.web.responding import Http
+from adapters.service.web.responding import Http, typed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from litestar.handlers import HTTPRouteHandler
-T = TypeVar("T")
 
 
 CHANGE = {202: ResponseSpec(documents.Command, False, "it goes on: Location says where to follow it")}
@@ -122,12 +119,6 @@ async def differ(
 async def list_repositories(request: Http) -> Response[list[documents.RepositoryDocument]]:
     """Lists the repositories under our care."""
     return await typed(reading.list_repositories(request))
-
-
-@get("/v1/snapshots", operation_id="listSnapshots")
-async def list_snapshots(request: Http) -> Response[list[documents.KeptSnapshot]]:
-    """Lists every snapshot that is kept."""
-    return await typed(reading.list_snapshots(request))
 
 
 @get("/v1/sweeps", operation_id="showSweep")
@@ -215,17 +206,12 @@ def on_lane(verb: str, body: type[bodies.Body], what: str) -> HTTPRouteHandler:
     return post(address, operation_id=handler.__name__, status_code=200, responses=CHANGE)(handler)
 
 
-async def typed(answer: Awaitable[Response[bytes]]) -> Response[T]:
-    """Returns an encoded response where the document is annotated, which describes what is encoded."""
-    return cast("Response[T]", await answer)
-
-
 ON_LANES = tuple(
     on_lane(verb, cast("type[bodies.Body]", body), str(operation.__doc__))
     for verb, (body, operation) in operations.ON_LANES.items()
 )
 HANDLERS = (
     *(list_lanes, create, resolve_lane, show_lane, review_lane, *ON_LANES),
-    *(list_events, follow_events, differ, list_repositories, register, list_snapshots),
+    *(list_events, follow_events, differ, list_repositories, register, *snapshot_routes.HANDLERS),
     *(show_sweep, sweep, show_command, answer_command, rebuild, show_health),
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adapters.service.web.responding import Http
 
 SCHEMES = ("http://", "https://")
-REPEATED = {"state"}  # parameters that may be given more than once
+REPEATED = {"state", "below", "path"}  # parameters that may be given more than once
 NUMBERS = {"at"}  # may be left out; the framework takes the word null for that
 CHARSETS = {"utf-8", "utf8", "us-ascii"}
 

@@ -126,13 +126,13 @@ async def test_a_bug_in_a_handler_is_an_internal_error_that_the_log_names(
 
     async with house(tmp_path) as served:
         with monkeypatch.context() as patched, caplog.at_level(logging.ERROR):
-            patched.setattr(reading, "list_snapshots", broken)
-            answer = await served.get("/v1/snapshots")
+            patched.setattr(reading, "list_repositories", broken)
+            answer = await served.get("/v1/repositories")
         assert code(answer) == (500, "internal_error")
         assert answer.headers["laneyard-outcome"] == "unavailable"
         assert "ZeroDivisionError" not in answer.text
         assert [each.exc_info[0] for each in caplog.records if each.exc_info] == [ZeroDivisionError]
-        assert (await served.get("/v1/snapshots")).status_code == 200
+        assert (await served.get("/v1/repositories")).status_code == 200
 
 
 async def test_a_bug_in_a_command_is_an_internal_error_of_that_command_alone(
