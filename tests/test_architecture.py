@@ -49,7 +49,7 @@ ONLY_IN = [  # (names, the places that may use them); a place that ends in a sla
     ({"tests", "scripts", "eventsourcing.tests", "unittest"}, ()),
 ]
 LINES = {"domain": 300, "projections": 300, "adapters": 300}
-CATALOGUES = {"domain/events.py": 460, "domain/errors.py": 380}  # looked things up in, not read through
+CATALOGUES = {"domain/events.py": 460, "domain/errors.py": 420}  # looked things up in, not read through
 FUNCTION_LINES = 50
 DEV_TOOLS = re.compile(r"\b(pytest|mypy|ruff(?!: noqa)|xdist|hypothesis|pycryptodome)\b", re.IGNORECASE)
 

@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.bench.log import WAITING
-from tests.bench.table import WORDS, drawn, of_folding, of_journal, of_lanes, of_pairs, of_served
+from tests.bench.table import (
+    LANE_GOALS,
+    WORDS,
+    drawn,
+    of_folding,
+    of_growth,
+    of_journal,
+    of_lanes,
+    of_memory,
+    of_pairs,
+    of_served,
+)
 
 ROOT = Path(__file__).parents[1]
 JOURNAL = of_journal("memory", {waiting: [(100.0, 200.0)] for waiting in WAITING})
@@ -31,11 +42,13 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_a_small_run_prints_every_row_and_leaves_nothing_behind(tmp_path: Path) -> None:
     rows = json.loads(
-        bench("--files", "200", "--rounds", "1", "--lanes", "8", "--dir", tmp_path, "--json").stdout
+        bench(
+            *("--files", "200", "--rounds", "1", "--lanes", "8", "--large", "9", "--dir", tmp_path, "--json")
+        ).stdout
     )
     told = {row["what"] for row in rows}
     assert {f"200 files: {words}" for words in WORDS.values()} < told
-    assert len(told) == len(rows) == len(WORDS) + 1 + 2 * len(JOURNAL) + len(FOLDING) + len(SERVED)
+    assert len(told) == len(rows) == len(WORDS) + 2 + 2 * len(JOURNAL) + len(FOLDING) + len(SERVED)
     assert all(row["ours"] > 0 for row in rows)
     assert all(row["least"] <= row["most"] for row in rows if row["least"] is not None)
     assert {
@@ -55,6 +68,24 @@ def test_goals_hold_from_ten_thousand_files_on() -> None:
     assert {row.met for row in of_lanes(9_999, pairs)} == {None}
     assert [row.met for row in of_lanes(10_000, pairs) if "settled / worktree" in row.what] == [True]
     assert [row.met for row in of_lanes(100_000, pairs) if "settled / worktree" in row.what] == [False]
+
+
+def test_every_goal_is_of_a_row_and_what_is_slower_misses_it() -> None:
+    pairs = {name: [(2.5, 1.0)] for name in WORDS}
+    rows = {row.what: row.met for row in of_lanes(10_000, pairs)}
+    due = {f"10,000 files: {WORDS[name]}" for name in LANE_GOALS}
+    assert {what for what, met in rows.items() if met is False} == due
+
+
+def test_growth_compares_how_many_times_longer_either_side_takes() -> None:
+    few, many = ({name: [pair] for name in WORDS} for pair in ((1.0, 2.0), (50.0, 200.0)))
+    rows = of_growth({1_000: few, 10_000: few, 100_000: many})
+    assert {(row.ours, row.theirs, row.ratio) for row in rows} == {(50.0, 100.0, 0.5)}
+    assert rows[0].what.startswith("1,000 to 100,000 files: ")
+
+
+def test_memory_is_held_against_its_goal() -> None:
+    assert [row.met for row in of_memory({"a": 199.9, "b": 200.0})] == [True, False]
 
 
 def test_the_log_is_held_against_its_own_goals() -> None:

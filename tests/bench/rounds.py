@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from adapters.config import load
 from adapters.wiring import open_yard
 from tests.bench.ours import Lane
-from tests.bench.scene import captured_by_git, dirty, settle
+from tests.bench.scene import captured_by_git, dirty, settle, write_large
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Work = Callable[[], Awaitable[None] | object]
 
 ROOT = Path(__file__).resolve().parents[2]
+
+CHANGED, NEW = 500, 2_000  # files of a lane that is captured twice
+DURABLE = ("-c", "core.fsync=all")
 
 Pair = tuple[float, float]  # seconds: ours, git's
 
@@ -46,6 +49,29 @@ async def lived(scene: Scene, rounds: int) -> dict[str, list[Pair]]:
         for number in range(rounds):
             await course.round(number)
     return dict(course.pairs)
+
+
+async def with_large_file(scene: Scene, megabytes: int, rounds: int) -> list[Pair]:
+    """Returns the pairs of a snapshot of one new file of this size, and of its copy."""
+    pairs = []
+    for number in range(rounds):
+        state = scene.home / f"state-{number}"
+        async with open_yard(load(str(state), scene.environment)) as (yard, _):
+            lane = Lane(yard, scene.root, f"large-{number}")
+            await lane.create()
+            settle(scene, lane.path)
+            copied = await timed(_copy(lane.path / "large", scene.home / "copy", megabytes))
+            pairs.append((await timed(lane.snapshot), copied))
+            shutil.rmtree(lane.path)
+        (scene.home / "copy").unlink()
+        shutil.rmtree(state)
+    return pairs
+
+
+def _copy(file: Path, copy: Path, megabytes: int) -> Work:
+    """Writes the file, and returns what copies it."""
+    write_large(file, megabytes)
+    return lambda: subprocess.run(["cp", file, copy], check=True)
 
 
 def started(environment: dict[str, str], times: int) -> list[Pair]:
@@ -86,19 +112,30 @@ class Course:
         await lane.restore()
         self._add(theirs, branch)
         settle(self.scene, lane.path, theirs)
+        await self._pair("clean", turn, lane.snapshot, lambda: self._status(theirs, "-uall"))
         await self._with_work(lane, theirs, branch, turn)
 
     async def _with_work(self, lane: Lane, theirs: Path, branch: str, turn: bool) -> None:
-        dirty(lane.path)
-        dirty(theirs)
+        dirty(lane.path, f"ours {branch}")
+        dirty(theirs, f"git's {branch}")
         await self._pair("snapshot", turn, lane.snapshot, lambda: captured_by_git(self.scene, theirs))
+        dirty(theirs, f"git's, durably {branch}")
+        durable = await timed(lambda: captured_by_git(self.scene, theirs, *DURABLE))
+        self.pairs["durable"].append((self.pairs["snapshot"][-1][0], durable))
         await lane.remove()
         await self._pair("reap", turn, lane.reap, lambda: subprocess.run(["rm", "-rf", theirs], check=True))
         self.scene.git(self.scene.root, "worktree", "prune")
         await self._pair("rebuild", turn, lane.restore, lambda: self._add(theirs, branch))
+        await self._twice(lane, branch)
         shutil.rmtree(lane.path)  # its life is over: what follows is not timed, and nobody misses the lane
         shutil.rmtree(theirs)
         self.scene.git(self.scene.root, "worktree", "prune")
+
+    async def _twice(self, lane: Lane, salt: str) -> None:
+        settle(self.scene, lane.path)
+        dirty(lane.path, f"often {salt}", CHANGED, NEW)
+        first = await timed(lane.snapshot)
+        self.pairs["again"].append((await timed(lane.snapshot), first))
 
     async def _pair(self, name: str, turn: bool, ours: Work, gits: Work) -> None:
         if turn:
@@ -107,8 +144,8 @@ class Course:
         else:
             self.pairs[name].append((await timed(ours), await timed(gits)))
 
-    def _status(self, theirs: Path) -> None:
-        self.scene.git(theirs, "status", "--porcelain", GIT_OPTIONAL_LOCKS="0")
+    def _status(self, theirs: Path, *options: str) -> None:
+        self.scene.git(theirs, "status", "--porcelain", *options, GIT_OPTIONAL_LOCKS="0")
 
     def _add(self, *arguments: str | Path) -> None:
         self.scene.git(self.scene.root, "worktree", "add", *arguments)

@@ -113,18 +113,28 @@ def settle(scene: Scene, *worktrees: Path) -> None:
         scene.git(worktree, "status", "--porcelain")
 
 
-def dirty(worktree: Path) -> None:
-    """Changes ten files and adds ten, the same in every worktree."""
-    changed = sorted((worktree / "src").rglob("*.py"))[:10]
-    for number, path in enumerate(changed):
-        path.write_bytes(path.read_bytes() + b"# changed\n")
-        path.with_name(f"new_{number}.py").write_bytes(b"# new\n" * 100)
+def dirty(worktree: Path, salt: str, changed: int = 5, new: int = 5) -> None:
+    """Changes files and adds others, with content that nobody has seen: git keeps what it has seen before."""
+    files = sorted((worktree / "src").rglob("module_*.py"))
+    for path in files[:changed]:
+        path.write_bytes(path.read_bytes() + f"# changed {salt}\n".encode())
+    for number in range(new):
+        place = files[number % len(files)].parent
+        (place / f"new_{number}.py").write_bytes(f"# new {number} {salt}\n".encode() * 100)
 
 
-def captured_by_git(scene: Scene, worktree: Path) -> None:
+def captured_by_git(scene: Scene, worktree: Path, *options: str) -> None:
     """Writes the worktree as a tree, over a copy of its index: the least that a snapshot has to do."""
     index = scene.git_dir(worktree) / "copied-index"
     shutil.copy2(index.with_name("index"), index)
-    scene.git(worktree, "add", "-A", GIT_INDEX_FILE=str(index))
-    scene.git(worktree, "write-tree", GIT_INDEX_FILE=str(index))
+    scene.git(worktree, *options, "add", "-A", GIT_INDEX_FILE=str(index))
+    scene.git(worktree, *options, "write-tree", GIT_INDEX_FILE=str(index))
     index.unlink()
+
+
+def write_large(path: Path, megabytes: int) -> None:
+    """Writes so many megabytes that no program can make smaller."""
+    chance = random.Random(SEED)
+    with path.open("wb") as file:
+        for _ in range(megabytes):
+            file.write(chance.randbytes(10**6))

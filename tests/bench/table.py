@@ -19,10 +19,25 @@ WORDS = {
     "look": "look at a settled lane / status",
     "floor": "git's own status / worktree remove",
     "restore": "restore from quarantine / worktree add",
-    "snapshot": "snapshot, 10 changed and 10 new files / add -A, write-tree",
-    "reap": "reap / rm -rf",
-    "rebuild": "restore from snapshot / worktree add",
+    "clean": "snapshot of a clean lane / status -uall",
+    "snapshot": "durable snapshot, 10 changes / add -A, write-tree",
+    "durable": "durable snapshot, 10 changes / the same with core.fsync=all",
+    "again": "snapshot, 500 changed and 2,000 new files, again / first",
+    "reap": "reap, with its proof / rm -rf",
+    "rebuild": "verified restore from snapshot / worktree add",
 }
+LANE_GOALS = {
+    "create": 1.1,
+    "remove": 0.25,
+    "restore": 0.1,
+    "clean": 1.2,
+    "snapshot": 2.0,
+    "durable": 1.3,
+    "again": 0.5,
+    "reap": 2.0,
+    "rebuild": 1.9,
+}
+MEMORY_GOAL = 200  # MiB
 JOURNAL_GOAL = 0.5  # of bare SQLite, with 16 commands waiting
 FOLD_GOAL = 10.0  # microseconds of an event
 START_GOAL = 4.0  # times a Python that does nothing
@@ -70,9 +85,37 @@ def _compared(what: str, unit: str, scale: float, pairs: list[Pair]) -> Row:
 
 def of_lanes(files: int, pairs: dict[str, list[Pair]]) -> list[Row]:
     """Returns a row for everything that was timed at this size, in the order of WORDS."""
-    goals = {"create": 1.1, "remove": 0.2 if files >= 10 * SIZE else 0.25, "restore": 0.1}
+    goals = LANE_GOALS | ({"remove": 0.2} if files >= 10 * SIZE else {})
     due = goals if files >= SIZE else {}
     return [of_pairs(f"{files:,} files: {WORDS[name]}", pairs[name], due.get(name)) for name in WORDS]
+
+
+def of_large(megabytes: int, pairs: list[Pair]) -> Row:
+    """Returns the row of a large file; what its ratio may be depends on the file system."""
+    return of_pairs(f"snapshot of a new file of {megabytes} MB / cp", pairs, None)
+
+
+def of_growth(measured: dict[int, dict[str, list[Pair]]]) -> list[Row]:
+    """Returns how many times longer everything takes with the most files than with the fewest."""
+    few, many = min(measured), max(measured)
+    return [_growth(f"{few:,} to {many:,} files: {WORDS[name]}", name, measured) for name in WORDS]
+
+
+def _growth(what: str, name: str, measured: dict[int, dict[str, list[Pair]]]) -> Row:
+    few, many = (measured[size][name] for size in (min(measured), max(measured)))
+    ours, theirs = (
+        median(pair[side] for pair in many) / median(pair[side] for pair in few) for side in (0, 1)
+    )
+    return Row(what=what, unit="times", ours=ours, theirs=theirs, ratio=ours / theirs)
+
+
+def of_memory(peaks: dict[str, float]) -> list[Row]:
+    """Returns a row for each peak, in MiB, of a whole process."""
+    goal = f"< {MEMORY_GOAL} MiB"
+    return [
+        Row(what=f"memory: {what}", unit="MiB", ours=peak, goal=goal, met=peak < MEMORY_GOAL)
+        for what, peak in peaks.items()
+    ]
 
 
 def of_start(pairs: list[Pair]) -> Row:

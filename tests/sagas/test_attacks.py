@@ -17,24 +17,21 @@ from tests.sagas.worlds import World, walk
 pytestmark = pytest.mark.slow
 
 
-async def test_a_consent_to_lose_a_merge_is_none_to_lose_a_directory_of_that_name(tmp_path: Path) -> None:
+async def test_a_consent_to_lose_a_lock_of_git_is_none_to_lose_a_directory_of_that_name(
+    tmp_path: Path,
+) -> None:
     world = World(tmp_path)
     async with world.open() as opened:
         await clean(opened)
         lane = place_of(opened)
-        world.git(lane, "commit", "-q", "--allow-empty", "-m", "ours")
-        world.git(lane, "merge", "-q", "--no-commit", "--no-ff", "-s", "ours", "HEAD~1", check=False)
-        write(
-            os.path.join(os.fsencode(world.git(lane, "rev-parse", "--git-dir").strip()), b"MERGE_HEAD"),
-            b"0" * 40,
-        )
+        write(os.path.join(world.git(lane, "rev-parse", "--git-dir").strip(), b"index.lock"), b"")
         await opened.remove(mode="force")
         resting = opened.lane()
         assert isinstance(resting, Quarantined)
-        write(os.path.join(os.fsencode(resting.place.path), b"merge", b"late"), b"work")
+        write(os.path.join(os.fsencode(resting.place.path), b"index.lock", b"late"), b"work")
         done = await opened.reap()
     assert isinstance(done.lane, NeedsReview)
-    assert os.path.exists(os.path.join(os.fsencode(resting.place.path), b"merge", b"late"))
+    assert os.path.exists(os.path.join(os.fsencode(resting.place.path), b"index.lock", b"late"))
 
 
 async def test_a_file_larger_than_any_answer_of_git_comes_back(tmp_path: Path) -> None:
@@ -146,25 +143,21 @@ async def test_a_tree_that_has_the_only_good_copy_is_not_deleted(tmp_path: Path)
 
 async def test_a_commit_made_while_the_tree_goes_is_kept(tmp_path: Path) -> None:
     world = World(tmp_path)
-    made = (
-        'git --git-dir="$WORLD/root/.git/worktrees/work" -c user.name=a -c user.email=b commit-tree -m late'
-    )
-    world.fake(
-        'if [ -e "$WORLD/armed" ]; then case " $* " in *" cat-file "*) rm "$WORLD/armed"; '
-        'admin="$WORLD/root/.git/worktrees/work"; '
-        f'new=$({made} "HEAD^{{tree}}" -p HEAD) && echo "$new" >"$WORLD/late" && '
-        'git --git-dir="$admin" update-ref --no-deref HEAD "$new" ;; esac; fi'
-    )
+    made: list[bytes] = []
 
-    def arm(moment: str, step: str) -> None:
+    def commit(moment: str, step: str) -> None:
         if (moment, step) == ("before-effect", "Destroy"):
-            (tmp_path / "armed").touch()
+            admin = b"--git-dir=" + os.path.join(world.common, b"worktrees/work")
+            made.append(
+                world.git(world.root, admin, "commit-tree", "-m", "late", "HEAD^{tree}", "-p", "HEAD")
+            )
+            world.git(world.root, admin, "update-ref", "--no-deref", "HEAD", made[0].strip())
 
-    async with world.open(arm) as opened:
+    async with world.open(commit) as opened:
         await clean(opened)
         await opened.remove()
         done = await opened.reap()
-    late = (tmp_path / "late").read_text().strip()
+    late = made[0].decode().strip()
     assert isinstance(done.lane, NeedsReview)
     assert done.lane.cause == "changed_while_reaping"
     world.git(world.root, "gc", "-q", "--prune=now")

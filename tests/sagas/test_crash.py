@@ -28,7 +28,7 @@ BY_NAME = {each.name: each for each in SCENARIOS}
 RESTS = (
     ["repository.registered@1"],
     ["repository.registered@1", "lane.adopted@1"],
-    ["snapshot.planned@1", "lane.snapshotted@1"],
+    ["snapshot.planned@2", "lane.snapshotted@2"],
     ["sweep.planned@1"],
 )
 SWEPT = "sweep.finished@1"  # written down by whoever asks for the sweep again, not by a start
@@ -114,7 +114,7 @@ def assert_made_good(world: World, scenario: Scenario, start: int) -> None:
     assert trio.run(world.complaints) == []
     assert world.state() == expected.state == scenario.ends
     assert unless(world.look(), "snapshots", "refs") == unless(expected.after, "snapshots", "refs")
-    kept = set(world.tags(start)).intersection(("lane.snapshotted@1",)) and begun in RESTS[2:]
+    kept = set(world.tags(start)).intersection(("lane.snapshotted@2",)) and begun in RESTS[2:]
     if not kept:
         assert world.look() == expected.after
 

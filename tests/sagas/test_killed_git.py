@@ -139,7 +139,7 @@ def test_a_git_that_still_writes_a_snapshot_is_waited_for(world: World) -> None:
 
     async def recover() -> None:
         async with world.open(notice):
-            assert world.tags()[-1] == "lane.snapshotted@1"
+            assert world.tags()[-1] == "lane.snapshotted@2"
 
     assert in_a_process(lambda: trio.run(begin)) == -9
     world.fake(FOLLOWER)

@@ -78,7 +78,7 @@ async def test_an_answer_holds_what_the_request_has_caused_and_nothing_else(worl
         done = await removes(opened, once(world))
     caused = [event for event in world.events() if event.cause == "once"]
     assert done.facts == tuple(event.fact for event in caused)
-    assert (done.facts[0].TAG, done.facts[-1].TAG) == ("snapshot.planned@1", "lane.quarantined@1")
+    assert (done.facts[0].TAG, done.facts[-1].TAG) == ("snapshot.planned@2", "lane.quarantined@1")
     assert done.position == caused[-1].position
     assert done.row is not None
     assert (done.row["position"], done.row["version"]) == (caused[-1].position, caused[-1].version)

@@ -192,7 +192,7 @@ class World:
             if event.type == "creation.planned@1":
                 made += 1
                 names |= {lane.encode(): b"LANE-%d" % made, lane[:8].encode(): b"LANE8-%d" % made}
-            elif event.type == "snapshot.planned@1" and isinstance(snapshot, str):
+            elif event.type == "snapshot.planned@2" and isinstance(snapshot, str):
                 taken += 1
                 names[snapshot.encode()] = b"SNAPSHOT-%d" % taken
 
