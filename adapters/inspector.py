@@ -15,7 +15,7 @@ from adapters.files.durable import read_file
 from adapters.files.errors import FilesError, words
 from adapters.files.identity import identify
 from adapters.git.door import Location
-from adapters.git.errors import GitError, RegistrationUnreadable
+from adapters.git.errors import GitError, GitFailed, RegistrationUnreadable
 from adapters.git.index import IndexSurvey, survey_index
 from adapters.git.parse import Status, parse_status
 from adapters.git.registration import pointers_agree, read_registration
@@ -47,6 +47,7 @@ STATUS = (
     b"--ignore-submodules=dirty",
 )
 
+WITHOUT_SUBMODULES = b"--ignore-submodules=all"
 SHA1 = "0" * 40
 NO_INDEX = IndexSurvey(
     version=2,
@@ -118,7 +119,11 @@ class Inspector:
 
     async def _status(self, admin: bytes, root: bytes) -> Status | Unknown:
         try:
-            ran = await self._git.run(*STATUS, repository=Location(admin, root))
+            try:
+                ran = await self._git.run(*STATUS, repository=Location(admin, root))
+            except GitFailed:
+                # While a lane rests, its submodules' own settings name a place where nothing is.
+                ran = await self._git.run(*STATUS, WITHOUT_SUBMODULES, repository=Location(admin, root))
             return parse_status(ran.out)
         except (GitError, OSError) as error:
             return Unknown(words(error))

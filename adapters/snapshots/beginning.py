@@ -106,6 +106,8 @@ def _keep(
     width = 20 if algorithm == "sha1" else 32
     index = stats(data, width) if data else None
     names = _names(files, registered, index) | named_in_log(_log_of(common, branch), 2 * width)
+    if index is not None:  # git reads the empty blob that stands for what is only intended to be added
+        names |= {index.entries[path][10].hex().encode() for path in index.intents}
     earlier = looks.load(looked, algorithm) if looked is not None else {}
     return Kept(fingerprint, registered, names, registration.obstacles(admin)), index, earlier
 

@@ -9,6 +9,7 @@ import trio
 
 from adapters.files.errors import Unstable
 from adapters.git.door import Location
+from adapters.git.errors import GitFailed
 from adapters.git.refs import read_ref
 from adapters.snapshots import objects
 from adapters.snapshots.differences import differences, require_captured
@@ -50,6 +51,10 @@ async def capture(git: Git, directory: bytes, effect: Capture) -> Snapshot:
             return await Attempt(git, directory, effect, remembers=number == 0).take()
         except (Moving, Unstable, SnapshotDamaged) as error:
             why = error
+        except GitFailed as error:
+            if not error.says("could not fetch"):
+                raise
+            raise CannotCapture(f"an object that was promised to this clone is missing: {error}") from error
     raise StillChanging(f"{display(effect.place.path)} kept changing while it was captured: {why}") from why
 
 

@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from adapters.files.attributes import NONE
-from adapters.files.errors import legible
-from adapters.files.scan import KINDS, digest_of_facts
+from adapters.files.errors import legible, words
+from adapters.files.scan import KINDS, Entry, digest
 from adapters.git.restamp import stamp
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import unpacked_attributes
@@ -19,13 +19,9 @@ from domain.paths import unpack
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapters.files.attributes import Attributes
-    from adapters.files.scan import Entry
     from adapters.snapshots.manifest import Held, Manifest
     from adapters.snapshots.mending import Site
     from adapters.snapshots.setting import Times
-
-    Facts = tuple[bytes, str, int, int, str | None, Attributes]
 
 NAMED = 3  # paths that are named of those that one difference is about
 
@@ -41,7 +37,6 @@ class Look:
         self._manifest = manifest
         self._times = times
         self._wanted = site.wanted
-        self._sizes: dict[bytes, int] = {}
         self._different: dict[str, list[bytes]] = {}
         self.stamps: dict[bytes, bytes] = {}
 
@@ -51,47 +46,37 @@ class Look:
         Raises SnapshotDamaged where names, kinds or bytes are not as they were, FilesError, OSError.
         """
         for directory, paths in by_directory(self._site.wanted).items():
-            with self._site.beneath.directory(directory) as descriptor:
-                self._require_names(descriptor, directory, paths)
-                self._compare_all(descriptor, directory, paths)
-        if digest_of_facts(self._facts()) != self._manifest.content:
+            try:
+                with self._site.beneath.directory(directory) as descriptor:
+                    self._compare_all(descriptor, directory, paths)
+                    self._require_all(descriptor, directory, paths)
+            except FileNotFoundError as error:
+                raise SnapshotDamaged(f"something is gone again: {words(error)}") from error
+        if digest(self._entries()) != self._manifest.content:
             raise SnapshotDamaged("the restored tree is not the one that was captured")
         self._look_at_root()
         return tuple(_in_words(what, paths) for what, paths in self._different.items())
 
-    def _require_names(self, descriptor: int, directory: bytes, paths: list[bytes]) -> None:
-        """Raises SnapshotDamaged unless a directory has these entries, and no others."""
-        found = {directory + b"/" + name if directory else name for name in _names(descriptor)}
-        if not directory:
-            found.discard(b".git")
-        for path in found.difference(paths):
-            raise in_the_way(path)
-        for path in paths:
-            if path not in found:
-                raise SnapshotDamaged(f"{legible(path)!r} is gone again")
+    def _require_all(self, parent: int, directory: bytes, paths: list[bytes]) -> None:
+        """Raises SnapshotDamaged where a directory has more names than these, of which each was seen."""
+        found = os.listdir(b"/proc/self/fd/%d" % parent)
+        if len(found) == len(paths) + (not directory):
+            return
+        seen = {path.rpartition(b"/")[2] for path in paths} | (set() if directory else {b".git"})
+        raise in_the_way(os.path.join(directory, min(seen.symmetric_difference(found))))
 
     def _compare_all(self, parent: int, directory: bytes, paths: list[bytes]) -> None:
         # This runs for every entry of every restore: flat, and everything in it a local name. What was not
         # touched since it was read has the bytes that were read.
-        wanted, known, times, stamps, sizes = (
-            self._wanted,
-            self._site.known,
-            self._times,
-            self.stamps,
-            self._sizes,
-        )
+        wanted, known, times, stamps = self._wanted, self._site.known, self._times, self.stamps
         cut = len(directory) + 1 if directory else 0
         for path in paths:
-            status, held, was = (
-                os.stat(path[cut:], dir_fd=parent, follow_symlinks=False),
-                wanted[path],
-                known[path],
-            )
+            status = os.stat(path[cut:], dir_fd=parent, follow_symlinks=False)
+            held, was = wanted[path], known[path]
             modified, mode, kind = status.st_mtime_ns, status.st_mode, held.kind
             time = times.get(path, was.mtime_ns)
             if kind != "directory":
-                sizes[path] = size = status.st_size
-                if modified != time or status.st_ino != was.inode or size != was.size:
+                if modified != time or status.st_ino != was.inode or status.st_size != was.size:
                     look_again(self._site, (path,))
                     was = known[path]
                 stamps[path] = stamp(status)
@@ -110,11 +95,12 @@ class Look:
         if held.twin is not None and was.inode != self._site.known[unpack(held.twin)].inode:
             self._note(TWIN, path)
 
-    def _facts(self) -> Iterator[Facts]:
-        sizes = self._sizes
-        for path, held in self._site.wanted.items():
+    def _entries(self) -> Iterator[Entry]:
+        """Yields what is there, with the modes and attributes that were wanted: of others it is told."""
+        known = self._site.known
+        for path, held in self._wanted.items():
             xattrs = unpacked_attributes(held.xattrs) if held.xattrs else NONE
-            yield path, held.kind, held.mode, sizes.get(path, 0), held.oid, xattrs
+            yield Entry(path, held.kind, held.mode, known[path].size, 0, 0, 0, 0, 0, held.oid, xattrs)
 
     def _look_at_root(self) -> None:
         root = os.stat(self._site.beneath.descriptor)
@@ -125,10 +111,6 @@ class Look:
 
     def _note(self, what: str, path: bytes) -> None:
         self._different.setdefault(what, []).append(path)
-
-
-def _names(descriptor: int) -> list[bytes]:
-    return os.listdir(b"/proc/self/fd/%d" % descriptor)
 
 
 def _in_words(what: str, paths: list[bytes]) -> str:

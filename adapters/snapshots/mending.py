@@ -37,7 +37,7 @@ from adapters.snapshots.writing import (
 from domain.paths import unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Set
 
     from adapters.snapshots.delivering import Taker
     from adapters.snapshots.writing import Taking
@@ -77,16 +77,17 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
         return entry is not None and held is not None and (entry.kind, entry.oid) == (held.kind, held.oid)
 
 
-async def mend(site: Site, *, unfinished: bool) -> list[bytes]:
-    """Makes every path right, and returns what was made.
+async def mend(site: Site, done: Set[bytes], *, unfinished: bool) -> list[bytes]:
+    """Makes every path right but those that are, and returns what was made.
 
     `unfinished` says that git may have been killed while it was filling the tree.
 
     Raises SnapshotDamaged where something is in the way, GitError, FilesError, OSError.
     """
-    await trio.to_thread.run_sync(_clear_what_git_left, site)
+    await trio.to_thread.run_sync(_clear_what_git_left, site, done)
     made = await trio.to_thread.run_sync(_make_directories, site)
-    todo = [path for path, held in site.wanted.items() if held.oid is not None and not site.is_right(path)]
+    left = [path for path in site.wanted if path not in done]
+    todo = [path for path in left if site.wanted[path].oid is not None and not site.is_right(path)]
     # What git makes of a path depends on these, which therefore come first.
     first = [path for path in todo if os.path.basename(path) == b".gitattributes"]
     made += await _put(site, first)
@@ -117,14 +118,15 @@ def _name_of(path: bytes) -> bytes:
     return path.rpartition(b"/")[2]
 
 
-def _wrong(site: Site) -> list[bytes]:
-    """Returns what is there and is not as wanted, the deepest first."""
-    return [path for path in reversed(site.known) if not site.is_right(path)]
+def _wrong(site: Site, done: Set[bytes]) -> list[bytes]:
+    """Returns the files and links that are there and not as wanted."""
+    left = (path for path in site.known if path not in done and not site.is_right(path))
+    return [path for path in left if site.known[path].kind != "directory"]
 
 
-def _clear_what_git_left(site: Site) -> None:
+def _clear_what_git_left(site: Site, done: Set[bytes]) -> None:
     """Takes away what is wrong and was not touched since git wrote it, or since we pointed it elsewhere."""
-    wrong = [path for path in _wrong(site) if site.known[path].kind != "directory"]
+    wrong = _wrong(site, done)
     if not wrong:
         return
     asked = frozenset(wrong)
@@ -204,7 +206,7 @@ async def _deliver(site: Site, paths: list[bytes], taker: Taker) -> None:
 
 async def _clear_what_git_began(site: Site) -> None:
     """Takes away what is wrong and is a beginning of what git makes of the path."""
-    for path in _wrong(site):
+    for path in _wrong(site, frozenset()):
         if site.known[path].kind == "file":
             made = await filling.converted(site.git, site.lane, site.commit, path)
             if made is not None and await trio.to_thread.run_sync(_begins, site, path, made):

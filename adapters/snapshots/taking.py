@@ -21,6 +21,7 @@ from adapters.snapshots.manifest import FORMAT, Expected, Manifest, save
 from adapters.snapshots.objects import Moving
 from adapters.snapshots.planning import REFS, existing, make_plan, oids_at
 from adapters.snapshots.position import CannotCapture, position_of
+from adapters.snapshots.promised import is_partial, missing_below
 from adapters.snapshots.putting_apart import BIG, Apart
 from adapters.snapshots.restorable import require_same
 from adapters.snapshots.survey import survey, unpacked
@@ -118,15 +119,12 @@ class Attempt:
 
     async def _missing(self, begun: Begun, seen: Survey) -> frozenset[bytes]:
         """Returns the paths that are as committed, and of which a partial clone has not got the object."""
-        packs = os.path.join(self._common, b"objects/pack")
-        if not os.path.isdir(packs) or not any(name.endswith(b".promisor") for name in os.listdir(packs)):
+        if not (begun.head_tree and is_partial(self._common)):
             return frozenset()
         held = {each.path for each in seen.held}
         plain = {e.path: e.oid for e in seen.kept if e.oid is not None and pack(e.path) not in held}
-        there = {
-            oid for oid, _, _ in await objects.check(self._git, self._common, sorted(set(plain.values())))
-        }
-        return frozenset(path for path, oid in plain.items() if oid not in there)
+        missing = await missing_below(self._git, self._common, begun.head_tree)
+        return frozenset(path for path, oid in plain.items() if oid in missing)
 
     def _keep_times(self, seen: Survey) -> str:
         """Keeps the times of change of the root and all entries, and makes all that was kept durable."""
