@@ -12,12 +12,16 @@ _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 def pack(path: bytes) -> str:
     """Returns the text form of a path."""
     escaped = path.replace(b"%", b"%25")
+    if escaped.isascii():  # nearly every path, and there are many
+        return escaped.decode("ascii")
     text = escaped.decode("utf-8", "surrogateescape")
     return "".join(f"%{ord(c) - 0xDC00:02X}" if "\udc80" <= c <= "\udcff" else c for c in text)
 
 
 def unpack(text: str) -> bytes:
     """Returns the path that was packed."""
+    if "%" not in text:
+        return text.encode("utf-8")
     return _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), text.encode("utf-8"))
 
 

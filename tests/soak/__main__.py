@@ -100,8 +100,10 @@ def soak(home: Path, seconds: float, count: int) -> tuple[list[tuple[str, ...]],
         clients, stop = load.start(count, house.socket, house.roots, tally)
         try:
             _watch(running, begun, seconds, samples)
-        finally:
             load.finish(clients, stop)
+        finally:
+            stop.set()
+            tally.abandoned.set()
         taken = monotonic() - begun
         last = house.events()[-1].position
         followers.finish(last)

@@ -46,6 +46,7 @@ class Tally:
         self.lost: Counter[str] = Counter()
         self.promises: list[Promise] = []
         self.keys = 0
+        self.abandoned = threading.Event()  # nobody will answer any more: who still waits gives up
 
     def took(self, kind: str, seconds: float) -> None:
         """Counts an answer."""
@@ -146,6 +147,8 @@ class Client:
             except ClientError as error:
                 self._connection.close()
                 self._tally.count(self._tally.lost, error.code)
+                if self._tally.abandoned.is_set():
+                    raise
                 sleep(PAUSE)
                 continue
             if answer.status == 503 and "retry-after" in answer.headers:

@@ -32,6 +32,7 @@ def test_what_was_acknowledged_survives_and_what_is_retried_is_done_once(tmp_pat
             assert running.stop() == 0
     finally:
         stop.set()
+        tally.abandoned.set()
     assert tally.lost["service_lost"] >= KILLS
     assert tally.problems == {}
     assert len(tally.promises) == tally.keys > 100

@@ -95,6 +95,7 @@ async def test_nobody_misses_or_repeats_an_event_across_three_restarts(tmp_path:
                     running.stop()
     finally:
         stop.set()
+        tally.abandoned.set()
     assert len(events) > 100
     assert [each.positions for each, _ in subscribers] == told
     assert min(each.connected for each, _ in subscribers) >= 4
