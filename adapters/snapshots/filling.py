@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from adapters.files.durable import TEMPORARY, read_file, remove_file, write_new
+from adapters.files.durable import TEMPORARY, read_file, remove_file, replace
+from adapters.files.errors import LockFileHeld
 from adapters.git.errors import GitFailed, GitTalksTooMuch
 from adapters.git.restamp import untouched
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 BEGUN = TEMPORARY + b"applying"  # there from the first to the last moment of a restore
 FILLED = TEMPORARY + b"filled"  # the index of what git has written
+DISOWNED = b"the lock of the index is not ours\n"
 LIMIT = 1 << 30  # bytes of an index
 
 # What settings may change in the bytes and names that are written. Attributes of the repository remain.
@@ -43,18 +45,30 @@ def begin(admin: bytes) -> bool:
     """Marks that a restore is at work here, and returns whether an earlier one has died at it.
 
     What that one has left of git's lock, and beginnings of files, goes: whoever calls holds the lock that
-    every git of ours has inherited. Raises OSError.
+    every git of ours has inherited. Raises LockFileHeld where git's lock is somebody else's, or OSError.
     """
-    try:
-        write_new(os.path.join(admin, BEGUN), b"")
-    except FileExistsError:
-        remove_file(os.path.join(admin, b"index.lock"))
-        for directory, _, names in os.walk(admin):
-            for name in names:
-                if name.startswith(TEMPORARY) and name not in (BEGUN, FILLED):
-                    remove_file(os.path.join(directory, name))
-        return True
-    return False
+    mark, index = os.path.join(admin, BEGUN), os.path.join(admin, b"index")
+    died = os.path.exists(mark)
+    if os.path.lexists(index + b".lock"):
+        if not died or read_file(mark) == DISOWNED:
+            raise LockFileHeld(index)
+        remove_file(index + b".lock")
+    replace(mark, b"")
+    if died:
+        _clear_beginnings(admin)
+    return died
+
+
+def disown(admin: bytes) -> None:
+    """Marks for the next attempt that git's lock was somebody else's when we needed it. Raises OSError."""
+    replace(os.path.join(admin, BEGUN), DISOWNED)
+
+
+def _clear_beginnings(admin: bytes) -> None:
+    for directory, _, names in os.walk(admin):
+        for name in names:
+            if name.startswith(TEMPORARY) and name not in (BEGUN, FILLED):
+                remove_file(os.path.join(directory, name))
 
 
 def end(admin: bytes) -> None:

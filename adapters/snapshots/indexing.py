@@ -9,8 +9,10 @@ import trio
 
 from adapters.files.descriptors import owned
 from adapters.files.durable import replace, write_locked
+from adapters.files.errors import LockFileHeld
 from adapters.git.restamp import SplitIndex, restamp
 from adapters.snapshots.files import READ
+from adapters.snapshots.filling import disown
 from adapters.snapshots.registered import index_files
 from domain.paths import unpack
 
@@ -29,7 +31,11 @@ async def put_index_back(site: Site, manifest: Manifest, stamps: Stamps) -> None
     Where it is split, or the snapshot does not say what it knew, git looks at every file.
     Raises SnapshotDamaged, IndexUnreadable, LockFileHeld, GitError, OSError.
     """
-    knows = await trio.to_thread.run_sync(_write_all, site, manifest, stamps)
+    try:
+        knows = await trio.to_thread.run_sync(_write_all, site, manifest, stamps)
+    except LockFileHeld:
+        await trio.to_thread.run_sync(disown, site.admin)
+        raise
     if not knows:
         await site.git.run(*REFRESH, repository=site.lane, write=True, allow=(0, 1))
 

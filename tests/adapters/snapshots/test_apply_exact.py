@@ -125,15 +125,24 @@ async def test_what_a_killed_git_has_left_is_finished(lane: Lane, part: int | No
     assert look(lane) == before
 
 
-async def test_a_killed_gits_lock_goes_and_a_strangers_stays(lane: Lane) -> None:
+@pytest.mark.parametrize("when", ["before", "between"])
+async def test_a_strangers_lock_of_the_index_stays_until_he_takes_it_away(lane: Lane, when: str) -> None:
     lane.world.dirty(lane.path)
     taken = snapshot(lane)
     place = await fresh(lane, taken)
-    write(os.path.join(lane.admin, b"index.lock"), b"")
-    outcome = await apply(lane, taken, place)
-    assert isinstance(outcome, NotDone)
-    assert outcome.code in ("locked", "git_failed")
-    assert os.path.exists(os.path.join(lane.admin, b"index.lock"))
+    lock = os.path.join(lane.admin, b"index.lock")
+    if when == "between":
+        lane.world.fake(f'case " $* " in *" read-tree "*) : >"{os.fsdecode(lock)}";; esac')
+    else:
+        write(lock, b"")
+    for _ in range(3):
+        outcome = await apply(lane, taken, place)
+        assert isinstance(outcome, NotDone)
+        assert (outcome.code, outcome.transient) == ("locked", True)
+        assert os.path.exists(lock)
+    os.unlink(lock)
+    lane.world.program = "git"
+    assert await apply(lane, taken, place) == Applied(content=taken.content)
 
 
 async def test_content_beside_git_comes_back_and_what_git_has_instead_goes(lane: Lane) -> None:
