@@ -21,9 +21,9 @@ from adapters.git.parse import Status, parse_status
 from adapters.git.registration import pointers_agree, read_registration
 from adapters.ignored.classes import Rules
 from adapters.ignored.evidence import classify
-from adapters.snapshots import registration
-from adapters.snapshots.neighbours import neighbour
-from adapters.snapshots.survey import take_fingerprint
+from adapters.snapshots.capture.survey import take_fingerprint
+from adapters.snapshots.registration import registration
+from adapters.snapshots.registration.neighbours import neighbour
 from domain.errors import Refusal
 from domain.evidence import Ignored, Obstacle, Place, Seen, Unknown
 from domain.paths import pack, unpack

@@ -12,7 +12,7 @@ from adapters.files.identity import identify
 from adapters.git.errors import GitError
 from adapters.git.registration import Unreadable, pointers_agree, registrations
 from adapters.repositories import MANAGED, QUARANTINE
-from adapters.snapshots.capture import verify
+from adapters.snapshots.capture.capture import verify
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import snapshot_dir
 from domain.paths import display, unpack

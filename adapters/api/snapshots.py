@@ -21,12 +21,12 @@ from adapters.api.snapshot_documents import (
 from adapters.api.snapshot_text import apart_lines, shown
 from adapters.api.text import table
 from adapters.api.words import clock
-from adapters.snapshots import comparing, contents
-from adapters.snapshots.capture import verify
+from adapters.snapshots.capture.capture import verify
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import snapshot_dir
-from adapters.snapshots.reading import open_snapshot, relative
-from adapters.snapshots.summary import operation, summarise
+from adapters.snapshots.reading import comparing, contents
+from adapters.snapshots.reading.reading import open_snapshot, relative
+from adapters.snapshots.reading.summary import operation, summarise
 from domain.envelope import stream_of
 from domain.errors import SnapshotUnusable
 from domain.events import LaneSnapshotted, ReapingPlanned, RemovalPlanned
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from adapters.api.documents import KeptSnapshot
     from adapters.api.snapshot_documents import Sort as Name
     from adapters.git.door import Git
-    from adapters.snapshots.reading import Opened, Part
-    from adapters.snapshots.summary import Sort
+    from adapters.snapshots.reading.reading import Opened, Part
+    from adapters.snapshots.reading.summary import Sort
     from adapters.store.reader import Reader
     from domain.envelope import Envelope
 

@@ -11,8 +11,8 @@ from adapters.api.snapshot_documents import Extracted
 from adapters.api.words import count
 from adapters.cli.telling import told
 from adapters.files.errors import words
-from adapters.snapshots.extraction import Extraction, Unwritable, outermost
-from adapters.snapshots.reading import Part, relative
+from adapters.snapshots.reading.extraction import Extraction, Unwritable, outermost
+from adapters.snapshots.reading.reading import Part, relative
 from domain.paths import display, pack, unpack
 
 if TYPE_CHECKING:

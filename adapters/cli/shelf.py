@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 
     from adapters.api.answers import Answer
-    from adapters.snapshots.reading import Part
+    from adapters.snapshots.reading.reading import Part
     from adapters.store.reader import Reader
 
     Work = Callable[[Namespace, snapshots.Shelf, choosing.Chosen], Awaitable[int]]

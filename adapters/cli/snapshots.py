@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
     from adapters.cli.asking import Service
-    from adapters.snapshots.reading import Part
+    from adapters.snapshots.reading.reading import Part
 
 OK, BYTES = 200, "application/octet-stream"
 PAGE = "10000"  # entries that are asked for at once

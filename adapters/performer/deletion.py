@@ -14,8 +14,8 @@ from adapters.files.errors import IdentityChanged, MountInside
 from adapters.files.identity import identify
 from adapters.performer import proof
 from adapters.performer.world import EXPECTED, not_done
-from adapters.snapshots import explain as explaining
-from adapters.snapshots.explain import NOTHING, RegistrationChanged
+from adapters.snapshots.explain import explain as explaining
+from adapters.snapshots.explain.explain import NOTHING, RegistrationChanged
 from adapters.snapshots.files import SnapshotDamaged
 from domain.effects import Destroy, Destroyed, Explain, Explained, Outcome, Resisted, Unexplained
 from domain.paths import display, pack, unpack
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapters.files.demolish import Demolition
     from adapters.files.scan import Entry
     from adapters.performer.world import World
-    from adapters.snapshots.explain import Explanation
+    from adapters.snapshots.explain.explain import Explanation
 
 NAMED = 100  # paths that a fact names
 FRESH = 60.0  # seconds for which what was read of a tree and its snapshot is not read again

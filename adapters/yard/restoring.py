@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from adapters.snapshots.capture import verify
+from adapters.snapshots.capture.capture import verify
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import snapshot_dir
 from adapters.store.journal import ClaimTaken

@@ -23,7 +23,7 @@ EXPLAINED = """\
 * the registration's `locked`, which is our lock while a lane is put away or rebuilt;
 * the raw bytes and the times of the index files, which have the inode numbers of the lane's files in them.
   What they say is compared by `git ls-files --stage -v`, `git ls-files --resolve-undo` and `git status`, and
-  by their version and by whether they are split or sparse;
+  by their version (for a split one, 2 and 3 are the same) and by whether they are split or sparse;
 * the times of the registration's directories, of its `HEAD`, `ORIG_HEAD`, `logs/HEAD`, `gitdir` and
   `commondir`, and of the lane's `.git` file, which are written when the lane is registered anew. Their bytes
   are compared;

@@ -53,7 +53,10 @@ def _index_file(admin: bytes) -> object:
             data = file.read()
     except FileNotFoundError:
         return None
-    return data[:8], *(name for name in (b"link", b"sdir") if name in data)
+    forms = tuple(name for name in (b"link", b"sdir") if name in data)
+    # Git refreshes a split index after a restore, and takes version 2 or 3 as it needs.
+    version = b"2 or 3" if b"link" in forms and data[7] in (2, 3) else data[:8]
+    return version, forms
 
 
 def _refs(scene: Scene, place: bytes) -> dict[bytes, object]:

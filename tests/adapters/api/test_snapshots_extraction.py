@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapters.snapshots.extraction import AlreadyThere, Extraction, outermost
 from adapters.snapshots.files import SnapshotDamaged
-from adapters.snapshots.reading import Part
+from adapters.snapshots.reading.extraction import AlreadyThere, Extraction, outermost
+from adapters.snapshots.reading.reading import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from adapters.api import choosing, snapshots
 from adapters.files.blob import blob_hash
-from adapters.snapshots import contents, reading
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Held, Registered, load, save, snapshot_dir
-from adapters.snapshots.reading import relative
+from adapters.snapshots.reading import contents, reading
+from adapters.snapshots.reading.reading import relative
 from domain.errors import NotARepository, NotInSnapshot, SnapshotUnusable
 from domain.paths import unpack
 from tests.sagas.worlds import World

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from adapters.files.scan import digest, scan
 from adapters.git.parse import parse_ls_tree
-from adapters.snapshots import registration
 from adapters.snapshots.beneath import Beneath
+from adapters.snapshots.capture.survey import current_umask
 from adapters.snapshots.files import Files
 from adapters.snapshots.manifest import Expected, Held, Manifest, save, stand_in
-from adapters.snapshots.survey import current_umask
+from adapters.snapshots.registration import registration
 from domain.evidence import Snapshot
 from domain.paths import pack, unpack
 

@@ -12,10 +12,10 @@ from adapters.files.durable import make_directories
 from adapters.files.identity import identify
 from adapters.performer.performer import GitPerformer
 from adapters.performer.world import World as Means
-from adapters.snapshots.capture import capture, tree_of
-from adapters.snapshots.explain import explain, prepare
+from adapters.snapshots.capture.capture import capture, tree_of
+from adapters.snapshots.capture.survey import survey
+from adapters.snapshots.explain.explain import explain, prepare
 from adapters.snapshots.manifest import load
-from adapters.snapshots.survey import survey
 from adapters.wiring import git_door
 from domain.effects import Capture as CaptureEffect
 from domain.effects import Captured, Checkout, Effect, Outcome
@@ -26,9 +26,9 @@ from tests.sagas.trees import write
 
 if TYPE_CHECKING:
     from adapters.git.door import Git
-    from adapters.snapshots.explain import Explanation, Verdict
+    from adapters.snapshots.capture.survey import Survey
+    from adapters.snapshots.explain.explain import Explanation, Verdict
     from adapters.snapshots.manifest import Manifest
-    from adapters.snapshots.survey import Survey
     from tests.sagas.worlds import World
 
 REASON = "laneyard: a test"

@@ -10,9 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from adapters.git.parse import TreeEntry, parse_ls_tree
-from adapters.snapshots import registration
 from adapters.snapshots.files import Files
 from adapters.snapshots.manifest import Manifest, Registered
+from adapters.snapshots.registration import registration
 from domain.paths import pack, unpack
 from tests.adapters.snapshots.lanes import Lane
 from tests.sagas.trees import write

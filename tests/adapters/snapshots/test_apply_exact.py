@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from adapters.files.scan import digest, scan
 from adapters.snapshots.files import Files
-from adapters.snapshots.filling import BEGUN
 from adapters.snapshots.manifest import load, save, unpacked_attributes
+from adapters.snapshots.restore.filling import BEGUN
 from domain.effects import Applied, NotDone
 from domain.paths import unpack
 from tests.adapters.snapshots.applying import (

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from adapters.files.durable import read_file, replace
-from adapters.snapshots.capture import CannotCapture, StillChanging, verify
+from adapters.snapshots.capture.capture import CannotCapture, StillChanging, verify
 from adapters.snapshots.files import SnapshotDamaged
 from domain.effects import Captured, NotDone
 from tests.adapters.snapshots.roundtrip import stamps

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapters.files.scan import scan
-from adapters.snapshots.explain import RegistrationChanged
+from adapters.snapshots.explain.explain import RegistrationChanged
 from adapters.snapshots.files import SnapshotDamaged
 from domain.paths import unpack
 from tests.sagas.trees import write

@@ -15,11 +15,11 @@ from adapters.files.blob import blob_hash
 from adapters.files.scan import scan
 from adapters.git.conversation import WHOLE
 from adapters.git.errors import GitFailed
-from adapters.snapshots.expected import bare, is_captured_tree, require_whole
-from adapters.snapshots.explain import examine
+from adapters.snapshots.explain.expected import bare, is_captured_tree, require_whole
+from adapters.snapshots.explain.explain import examine
+from adapters.snapshots.explain.reasons import Explanation, find_beginnings, judge
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Expected, Held, save
-from adapters.snapshots.reasons import Explanation, find_beginnings, judge
 
 if TYPE_CHECKING:
     from adapters.files.scan import Entry

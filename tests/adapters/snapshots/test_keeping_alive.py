@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from adapters.files.durable import read_file
-from adapters.snapshots.keeping_alive import Alive, named_in_log, only_here
+from adapters.snapshots.capture.keeping_alive import Alive, named_in_log, only_here
 
 if TYPE_CHECKING:
     from tests.adapters.snapshots.lanes import Lane

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from adapters.files.durable import read_file
-from adapters.snapshots import looks
-from adapters.snapshots.looks import COARSE, SECOND, TICK, Look, is_racy
+from adapters.snapshots.capture import looks
+from adapters.snapshots.capture.looks import COARSE, SECOND, TICK, Look, is_racy
 from domain.effects import Captured
 from tests.adapters.snapshots.test_capture_whole import held
 

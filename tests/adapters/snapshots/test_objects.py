@@ -12,13 +12,13 @@ from adapters.files.durable import read_file
 from adapters.git.door import Location
 from adapters.git.stats import stats
 from adapters.snapshots import objects
-from adapters.snapshots.capture import tree_of
+from adapters.snapshots.capture.capture import tree_of
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.objects import Moving, Plan
 from tests.sagas.trees import walk
 
 if TYPE_CHECKING:
-    from adapters.snapshots.survey import Survey
+    from adapters.snapshots.capture.survey import Survey
     from tests.adapters.snapshots.lanes import Lane
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapters.files.errors import MountInside, Unstable
-from adapters.snapshots import registered, registration
+from adapters.snapshots.registration import registered, registration
 from domain.evidence import Obstacle
 from domain.paths import pack
 from tests.adapters.snapshots.registrations import conflicted, files_of, kept, put, within

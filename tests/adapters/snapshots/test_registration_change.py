@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from adapters.files.durable import read_file
 from adapters.git.index import read_index
 from adapters.performer.moving import free_branch
-from adapters.snapshots import registration
+from adapters.snapshots.registration import registration
 from domain.effects import FreeBranch, Freed
 from domain.paths import pack
 from tests.adapters.snapshots.registrations import (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapters.git.errors import IndexUnreadable
-from adapters.snapshots import registration
-from adapters.snapshots.index_meaning import meaning_of
+from adapters.snapshots.registration import registration
+from adapters.snapshots.registration.index_meaning import meaning_of
 from tests.adapters.snapshots.lanes import Lane
 from tests.adapters.snapshots.registrations import commit, conflicted, files_of, kept, put
 from tests.sagas.worlds import World

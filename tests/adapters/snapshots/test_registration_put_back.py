@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from adapters.files.blob import blob_hash
 from adapters.files.durable import read_file
 from adapters.git.errors import RegistrationUnreadable
-from adapters.snapshots import registration
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import Held
-from adapters.snapshots.reinstating import BESIDE
+from adapters.snapshots.registration import registration
+from adapters.snapshots.registration.reinstating import BESIDE
 from domain.paths import unpack
 from tests.adapters.snapshots.registrations import (
     anew,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapters.files.durable import read_file
-from adapters.snapshots import registration
-from adapters.snapshots.submodules import setting_in
+from adapters.snapshots.registration import registration
+from adapters.snapshots.registration.submodules import setting_in
 from tests.adapters.snapshots.registrations import (
     ALLOWED,
     STATUS,

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from adapters.snapshots.capture.steady import require_still
 from adapters.snapshots.objects import Moving
-from adapters.snapshots.steady import require_still
 from domain.effects import Captured, NotDone
 from tests.adapters.snapshots.test_capture_whole import held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapters.snapshots.survey import Survey
+    from adapters.snapshots.capture.survey import Survey
     from tests.adapters.snapshots.lanes import Lane
 
 MUCH_LATER = 1 << 62  # nanoseconds

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapters.snapshots.survey import current_umask, take_fingerprint
+from adapters.snapshots.capture.survey import current_umask, take_fingerprint
 from domain.evidence import Obstacle
 from domain.paths import unpack
 from tests.sagas.trees import write
 
 if TYPE_CHECKING:
-    from adapters.snapshots.survey import Survey
+    from adapters.snapshots.capture.survey import Survey
     from tests.adapters.snapshots.lanes import Lane
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from adapters.files.durable import read_file
 from adapters.git.stats import stats
-from adapters.snapshots.looks import Look
-from adapters.snapshots.trusting import Trust, converted, keeps_line_ends, may_name_attributes
+from adapters.snapshots.capture.looks import Look
+from adapters.snapshots.capture.trusting import Trust, converted, keeps_line_ends, may_name_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

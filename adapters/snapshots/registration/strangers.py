@@ -13,11 +13,11 @@ from adapters.git.errors import IndexUnreadable
 from adapters.git.heads import OPERATIONS, operation_in_progress
 from adapters.git.repository import common_directory
 from adapters.snapshots.files import LIMIT, PIECE, SnapshotDamaged
-from adapters.snapshots.index_meaning import meaning_of
 from adapters.snapshots.manifest import algorithm_of
-from adapters.snapshots.naming_objects import staged
-from adapters.snapshots.registered import inside, is_shared_index, kept, opened, target_of, walk
-from adapters.snapshots.submodules import says_where, without_place
+from adapters.snapshots.registration.index_meaning import meaning_of
+from adapters.snapshots.registration.naming_objects import staged
+from adapters.snapshots.registration.registered import inside, is_shared_index, kept, opened, target_of, walk
+from adapters.snapshots.registration.submodules import says_where, without_place
 from domain.paths import display, pack, unpack
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapters.git.parse import TreeEntry
     from adapters.snapshots.files import Files
     from adapters.snapshots.manifest import Held, Manifest, Registered
-    from adapters.snapshots.registered import Found
+    from adapters.snapshots.registration.registered import Found
 
 
 def strange(

@@ -12,13 +12,13 @@ from adapters.files.durable import replace, write_locked
 from adapters.files.errors import LockFileHeld
 from adapters.git.restamp import SplitIndex, restamp
 from adapters.snapshots.files import READ
-from adapters.snapshots.filling import disown
-from adapters.snapshots.registered import index_files
+from adapters.snapshots.registration.registered import index_files
+from adapters.snapshots.restore.filling import disown
 from domain.paths import unpack
 
 if TYPE_CHECKING:
     from adapters.snapshots.manifest import Manifest, Registered
-    from adapters.snapshots.mending import Site
+    from adapters.snapshots.restore.mending import Site
 
     Stamps = dict[bytes, bytes]
 

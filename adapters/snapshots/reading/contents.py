@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from adapters.git.conversation import Conversation
-    from adapters.snapshots.reading import Opened
+    from adapters.snapshots.reading.reading import Opened
 
 IN_MEMORY = 8 << 20  # bytes of content from git that are kept in memory; more goes to an unnamed file
 

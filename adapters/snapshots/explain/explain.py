@@ -16,12 +16,9 @@ import trio
 from adapters.files.own_directory import in_own_directory
 from adapters.files.scan import Entry, scan
 from adapters.git.refs import read_ref
-from adapters.snapshots import registration
-from adapters.snapshots.capture import CannotCapture, head_of, tree_of, verify
-from adapters.snapshots.expected import bare, is_captured_tree, needed, require_whole
-from adapters.snapshots.files import Files, SnapshotDamaged
-from adapters.snapshots.manifest import Expected, Manifest, digest_of, load
-from adapters.snapshots.reasons import (
+from adapters.snapshots.capture.capture import CannotCapture, head_of, tree_of, verify
+from adapters.snapshots.explain.expected import bare, is_captured_tree, needed, require_whole
+from adapters.snapshots.explain.reasons import (
     NOTHING,
     Explanation,
     Verdict,
@@ -30,6 +27,9 @@ from adapters.snapshots.reasons import (
     judge,
     remember,
 )
+from adapters.snapshots.files import Files, SnapshotDamaged
+from adapters.snapshots.manifest import Expected, Manifest, digest_of, load
+from adapters.snapshots.registration import registration
 from adapters.snapshots.restorable import require_restorable
 
 if TYPE_CHECKING:

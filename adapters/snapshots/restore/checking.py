@@ -11,17 +11,17 @@ from adapters.files.scan import KINDS, Entry, digest
 from adapters.git.restamp import stamp
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import unpacked_attributes
-from adapters.snapshots.mending import look_again
-from adapters.snapshots.setting import by_directory
-from adapters.snapshots.writing import in_the_way
+from adapters.snapshots.restore.mending import look_again
+from adapters.snapshots.restore.setting import by_directory
+from adapters.snapshots.restore.writing import in_the_way
 from domain.paths import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adapters.snapshots.manifest import Held, Manifest
-    from adapters.snapshots.mending import Site
-    from adapters.snapshots.setting import Times
+    from adapters.snapshots.restore.mending import Site
+    from adapters.snapshots.restore.setting import Times
 
 NAMED = 3  # paths that are named of those that one difference is about
 

@@ -12,7 +12,7 @@ from adapters.files.descriptors import owned
 from adapters.files.errors import words
 from adapters.git.door import Location
 from adapters.snapshots.files import SnapshotDamaged
-from adapters.snapshots.writing import NewFile
+from adapters.snapshots.restore.writing import NewFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adapters.snapshots.beneath import Beneath
     from adapters.snapshots.files import Files
     from adapters.snapshots.manifest import Held
-    from adapters.snapshots.writing import Taking
+    from adapters.snapshots.restore.writing import Taking
 
     Taker = Callable[[int, bytes, bytes], Taking]  # for a directory, a name in it, and the whole path
 

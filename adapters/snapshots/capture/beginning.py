@@ -11,21 +11,23 @@ import trio
 from adapters.files.durable import read_file
 from adapters.git.parse import TreeEntry
 from adapters.git.stats import IndexStats, stats
-from adapters.snapshots import looks, objects, registration, trusting
+from adapters.snapshots import objects
+from adapters.snapshots.capture import looks, trusting
+from adapters.snapshots.capture.keeping_alive import named_in_log
+from adapters.snapshots.capture.trusting import Trust
 from adapters.snapshots.files import SnapshotDamaged
-from adapters.snapshots.keeping_alive import named_in_log
 from adapters.snapshots.manifest import Registered
 from adapters.snapshots.position import CannotCapture, Head, algorithm_here, position_of, tree_of
+from adapters.snapshots.registration import registration
 from adapters.snapshots.together import together
-from adapters.snapshots.trusting import Trust
 from domain.evidence import Obstacle
 from domain.paths import unpack
 
 if TYPE_CHECKING:
     from adapters.git.conversation import Conversation
     from adapters.git.door import Git
+    from adapters.snapshots.capture.looks import Looks
     from adapters.snapshots.files import Files
-    from adapters.snapshots.looks import Looks
     from domain.effects import Capture
 
 

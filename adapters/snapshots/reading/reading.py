@@ -14,7 +14,7 @@ from adapters.git.door import Location
 from adapters.git.parse import terminated
 from adapters.git.refs import read_ref
 from adapters.snapshots import objects
-from adapters.snapshots.capture import tree_of
+from adapters.snapshots.capture.capture import tree_of
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import (
     GITLINK,

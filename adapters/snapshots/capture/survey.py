@@ -15,9 +15,9 @@ import msgspec
 
 from adapters.files.scan import TOGETHER, Entry, Known, digest, scan
 from adapters.git.parse import TreeEntry
+from adapters.snapshots.capture.putting_apart import BIG, Apart, is_odd
 from adapters.snapshots.manifest import EXECUTABLE, GITLINK, LINK, Held, ordinary, packed_attributes, parents
-from adapters.snapshots.neighbours import neighbour
-from adapters.snapshots.putting_apart import BIG, Apart, is_odd
+from adapters.snapshots.registration.neighbours import neighbour
 from domain.evidence import Obstacle
 from domain.paths import pack, unpack
 

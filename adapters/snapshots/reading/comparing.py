@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapters.snapshots.manifest import Held
-    from adapters.snapshots.reading import Opened
+    from adapters.snapshots.reading.reading import Opened
 
 # Of two trees, so that no configuration for people counts. A textconv and an external diff are programs.
 DIFF = (b"diff-tree", b"-r", b"-p", b"-M", b"--no-color", b"--no-ext-diff", b"--no-textconv")

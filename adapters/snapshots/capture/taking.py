@@ -13,20 +13,22 @@ import trio
 from adapters.files.errors import words
 from adapters.files.own_directory import in_own_directory
 from adapters.git.door import Location
-from adapters.snapshots import keeping_alive, looks, objects, registration, steady
-from adapters.snapshots.beginning import begin
+from adapters.snapshots import objects
+from adapters.snapshots.capture import keeping_alive, looks, steady
+from adapters.snapshots.capture.beginning import begin
+from adapters.snapshots.capture.planning import REFS, existing, make_plan, oids_at
+from adapters.snapshots.capture.promised import is_partial, missing_below
+from adapters.snapshots.capture.putting_apart import BIG, Apart
+from adapters.snapshots.capture.survey import survey, unpacked
+from adapters.snapshots.capture.trusting import converted
 from adapters.snapshots.differences import differences, require_captured
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import FORMAT, Expected, Manifest, save
 from adapters.snapshots.objects import Moving
-from adapters.snapshots.planning import REFS, existing, make_plan, oids_at
 from adapters.snapshots.position import CannotCapture, position_of
-from adapters.snapshots.promised import is_partial, missing_below
-from adapters.snapshots.putting_apart import BIG, Apart
+from adapters.snapshots.registration import registration
 from adapters.snapshots.restorable import require_same
-from adapters.snapshots.survey import survey, unpacked
 from adapters.snapshots.together import together
-from adapters.snapshots.trusting import converted
 from domain.evidence import Obstacle, Snapshot
 from domain.paths import display, pack, unpack
 
@@ -36,10 +38,10 @@ if TYPE_CHECKING:
     from adapters.git.conversation import Conversation
     from adapters.git.door import Git
     from adapters.git.parse import TreeEntry
-    from adapters.snapshots.beginning import Begun
-    from adapters.snapshots.keeping_alive import Alive
+    from adapters.snapshots.capture.beginning import Begun
+    from adapters.snapshots.capture.keeping_alive import Alive
+    from adapters.snapshots.capture.survey import Survey
     from adapters.snapshots.objects import Plan, Written
-    from adapters.snapshots.survey import Survey
     from domain.effects import Capture
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from adapters.git.door import Location
 from adapters.git.parse import TreeEntry
-from adapters.snapshots.looks import TICK, Looks
+from adapters.snapshots.capture.looks import TICK, Looks
 
 if TYPE_CHECKING:
     from adapters.files.attributes import Attributes

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from adapters.files.scan import digest
 from adapters.git.door import Location
+from adapters.snapshots.capture.survey import current_umask
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import FORMAT, GITLINK, Expected, Manifest
-from adapters.snapshots.survey import current_umask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from adapters.snapshots.files import Files
     from adapters.snapshots.manifest import Held, Manifest
-    from adapters.snapshots.mending import Site
+    from adapters.snapshots.restore.mending import Site
 
     Times = dict[bytes, int]  # nanoseconds by path; the root's is the empty one
 

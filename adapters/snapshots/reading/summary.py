@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from adapters.git.parse import TreeEntry
     from adapters.snapshots.manifest import Held, Registered
-    from adapters.snapshots.reading import Opened
+    from adapters.snapshots.reading.reading import Opened
 
 
 class Sort(msgspec.Struct, frozen=True):

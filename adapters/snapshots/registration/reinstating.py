@@ -17,8 +17,8 @@ from adapters.files.kernel import open_beneath
 from adapters.git.errors import RegistrationUnreadable
 from adapters.git.registration import pointers_agree
 from adapters.snapshots.files import NEW, SnapshotDamaged
-from adapters.snapshots.registered import is_index_file, walk
-from adapters.snapshots.strangers import begins_with, is_left, strange
+from adapters.snapshots.registration.registered import is_index_file, walk
+from adapters.snapshots.registration.strangers import begins_with, is_left, strange
 from domain.paths import unpack
 
 if TYPE_CHECKING:

@@ -16,18 +16,19 @@ from adapters.files.descriptors import DIRECTORY, owned
 from adapters.files.kernel import sync_file_system
 from adapters.files.scan import scan
 from adapters.git.door import Location
-from adapters.snapshots import filling, registration
-from adapters.snapshots.adopting import adopt
 from adapters.snapshots.beneath import Beneath
-from adapters.snapshots.capture import tree_of, verify
-from adapters.snapshots.checking import Look
+from adapters.snapshots.capture.capture import tree_of, verify
 from adapters.snapshots.files import Files
-from adapters.snapshots.filling import Filled
-from adapters.snapshots.indexing import put_index_back
 from adapters.snapshots.manifest import Expected
-from adapters.snapshots.mending import Site, look_again, mend
+from adapters.snapshots.registration import registration
 from adapters.snapshots.restorable import require_consistent
-from adapters.snapshots.setting import settle, times_of
+from adapters.snapshots.restore import filling
+from adapters.snapshots.restore.adopting import adopt
+from adapters.snapshots.restore.checking import Look
+from adapters.snapshots.restore.filling import Filled
+from adapters.snapshots.restore.indexing import put_index_back
+from adapters.snapshots.restore.mending import Site, look_again, mend
+from adapters.snapshots.restore.setting import settle, times_of
 from adapters.snapshots.together import together
 from domain.paths import unpack
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from adapters.git.door import Git
     from adapters.git.parse import TreeEntry
     from adapters.snapshots.manifest import Held, Manifest
-    from adapters.snapshots.setting import Times
+    from adapters.snapshots.restore.setting import Times
     from domain.effects import Apply
 
 

@@ -16,7 +16,7 @@ from adapters.files.blob import blob_hash
 from adapters.files.descriptors import DIRECTORY, owned
 from adapters.files.kernel import open_beneath
 from adapters.snapshots import objects
-from adapters.snapshots.capture import tree_of
+from adapters.snapshots.capture.capture import tree_of
 from adapters.snapshots.files import PIECE, Files
 from adapters.snapshots.manifest import GITLINK, Expected, algorithm_of
 from domain.paths import pack, unpack

@@ -13,8 +13,8 @@ from adapters.files.blob import OPEN, PIECE, blob_hash, blob_oid
 from adapters.files.descriptors import owned
 from adapters.files.errors import words
 from adapters.snapshots.beneath import Beneath
+from adapters.snapshots.capture.looks import TICK
 from adapters.snapshots.files import Shortened
-from adapters.snapshots.looks import TICK
 from adapters.snapshots.manifest import GITLINK
 from adapters.snapshots.objects import REPLACED, Moving
 

@@ -20,12 +20,12 @@ from adapters.files.durable import TEMPORARY
 from adapters.files.scan import Entry, observe
 from adapters.git.door import Git, Location
 from adapters.git.restamp import stamp
-from adapters.snapshots import filling
 from adapters.snapshots.beneath import Beneath
-from adapters.snapshots.delivering import deliver
 from adapters.snapshots.files import Files
 from adapters.snapshots.manifest import Held, algorithm_of
-from adapters.snapshots.writing import (
+from adapters.snapshots.restore import filling
+from adapters.snapshots.restore.delivering import deliver
+from adapters.snapshots.restore.writing import (
     Beginning,
     NewFile,
     NewLink,
@@ -39,8 +39,8 @@ from domain.paths import unpack
 if TYPE_CHECKING:
     from collections.abc import Iterable, Set
 
-    from adapters.snapshots.delivering import Taker
-    from adapters.snapshots.writing import Taking
+    from adapters.snapshots.restore.delivering import Taker
+    from adapters.snapshots.restore.writing import Taking
 
 POINTER = 4096  # bytes of the `.git` file of a submodule
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from adapters.files.attributes import of_open
 from adapters.files.blob import PIECE, blob_oid
 from adapters.files.scan import Entry
-from adapters.snapshots.mending import look_again
-from adapters.snapshots.setting import by_directory
-from adapters.snapshots.writing import READ
+from adapters.snapshots.restore.mending import look_again
+from adapters.snapshots.restore.setting import by_directory
+from adapters.snapshots.restore.writing import READ
 
 if TYPE_CHECKING:
     from adapters.files.attributes import Attributes
-    from adapters.snapshots.mending import Site
-    from adapters.snapshots.setting import Times
+    from adapters.snapshots.restore.mending import Site
+    from adapters.snapshots.restore.setting import Times
 
 # What it means that there is nothing, or no regular file or directory.
 ODD = (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.ENOTDIR)

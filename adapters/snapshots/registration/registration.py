@@ -14,30 +14,30 @@ from adapters.files.durable import read_file
 from adapters.git.heads import operation_in_progress
 from adapters.snapshots.files import LIMIT as LIMIT
 from adapters.snapshots.files import PIECE
-from adapters.snapshots.index_meaning import meaning_of
-from adapters.snapshots.naming_objects import object_names as object_names
-from adapters.snapshots.naming_objects import shared_of
-from adapters.snapshots.naming_objects import staged as staged
-from adapters.snapshots.registered import fingerprint as fingerprint
-from adapters.snapshots.registered import index_files as index_files
-from adapters.snapshots.registered import inside as inside
-from adapters.snapshots.registered import is_index_file as is_index_file
-from adapters.snapshots.registered import is_shared_index, is_top, opened, target_of, walk
-from adapters.snapshots.registered import keep as keep
-from adapters.snapshots.registered import kept as kept
-from adapters.snapshots.registered import obstacles as obstacles
-from adapters.snapshots.reinstating import put_back as put_back
-from adapters.snapshots.strangers import strange as strange
-from adapters.snapshots.submodules import repoint_modules as repoint_modules
+from adapters.snapshots.registration.index_meaning import meaning_of
+from adapters.snapshots.registration.naming_objects import object_names as object_names
+from adapters.snapshots.registration.naming_objects import shared_of
+from adapters.snapshots.registration.naming_objects import staged as staged
+from adapters.snapshots.registration.registered import fingerprint as fingerprint
+from adapters.snapshots.registration.registered import index_files as index_files
+from adapters.snapshots.registration.registered import inside as inside
+from adapters.snapshots.registration.registered import is_index_file as is_index_file
+from adapters.snapshots.registration.registered import is_shared_index, is_top, opened, target_of, walk
+from adapters.snapshots.registration.registered import keep as keep
+from adapters.snapshots.registration.registered import kept as kept
+from adapters.snapshots.registration.registered import obstacles as obstacles
+from adapters.snapshots.registration.reinstating import put_back as put_back
+from adapters.snapshots.registration.strangers import strange as strange
+from adapters.snapshots.registration.submodules import repoint_modules as repoint_modules
 from domain.paths import display, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from adapters.snapshots.files import Files
-    from adapters.snapshots.index_meaning import Meaning
     from adapters.snapshots.manifest import Manifest, Registered
-    from adapters.snapshots.registered import Found
+    from adapters.snapshots.registration.index_meaning import Meaning
+    from adapters.snapshots.registration.registered import Found
 
 
 def change(files: Files, manifest: Manifest, admin: bytes, head: str, agreed: Container[str]) -> str | None:

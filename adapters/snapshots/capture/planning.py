@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from adapters.git.door import Git
     from adapters.git.parse import TreeEntry
-    from adapters.snapshots.beginning import Begun
-    from adapters.snapshots.keeping_alive import Alive
-    from adapters.snapshots.survey import Survey
+    from adapters.snapshots.capture.beginning import Begun
+    from adapters.snapshots.capture.keeping_alive import Alive
+    from adapters.snapshots.capture.survey import Survey
     from domain.effects import Capture
 
 REFS = "refs/laneyard/snapshots/"

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from adapters.files.blob import file_oid, link_oid
 from adapters.files.errors import words
 from adapters.snapshots.beneath import LONGEST, Beneath
-from adapters.snapshots.looks import COARSE, SECOND, TICK, is_racy
+from adapters.snapshots.capture.looks import COARSE, SECOND, TICK, is_racy
+from adapters.snapshots.capture.putting_apart import BIG
 from adapters.snapshots.objects import REPLACED, Moving
-from adapters.snapshots.putting_apart import BIG
 from domain.paths import unpack
 
 if TYPE_CHECKING:
     from adapters.files.scan import Entry
-    from adapters.snapshots.survey import Survey
+    from adapters.snapshots.capture.survey import Survey
 
 
 def require_still(root: bytes, seen: Survey, algorithm: str) -> None:

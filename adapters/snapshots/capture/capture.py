@@ -12,6 +12,8 @@ from adapters.git.door import Location
 from adapters.git.errors import GitFailed
 from adapters.git.refs import read_ref
 from adapters.snapshots import objects
+from adapters.snapshots.capture.survey import survey, take_fingerprint
+from adapters.snapshots.capture.taking import Attempt, as_snapshot
 from adapters.snapshots.differences import differences, require_captured
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Expected, Manifest, digest_of, load
@@ -21,8 +23,6 @@ from adapters.snapshots.position import Head as Head
 from adapters.snapshots.position import head_of as head_of
 from adapters.snapshots.position import tree_of as tree_of
 from adapters.snapshots.restorable import require_same
-from adapters.snapshots.survey import survey, take_fingerprint
-from adapters.snapshots.taking import Attempt, as_snapshot
 from domain.paths import display, unpack
 
 if TYPE_CHECKING:

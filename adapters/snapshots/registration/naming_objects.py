@@ -10,16 +10,16 @@ import re
 from typing import TYPE_CHECKING
 
 from adapters.snapshots.files import LIMIT
-from adapters.snapshots.index_meaning import meaning_of, objects_of
-from adapters.snapshots.registered import SMALL, kept, size_of
+from adapters.snapshots.registration.index_meaning import meaning_of, objects_of
+from adapters.snapshots.registration.registered import SMALL, kept, size_of
 from domain.paths import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapters.snapshots.files import Files
-    from adapters.snapshots.index_meaning import Meaning
     from adapters.snapshots.manifest import Registered
+    from adapters.snapshots.registration.index_meaning import Meaning
 
 TOKEN = re.compile(rb"(?<![0-9A-Za-z_])[0-9a-f]{7,64}(?![0-9A-Za-z_])")
 SHORT = re.compile(rb"(?<![0-9A-Za-z_])[0-9a-f]{4,64}(?![0-9A-Za-z_])")  # core.abbrev may be 4

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from adapters.snapshots.reading import Part
+    from adapters.snapshots.reading.reading import Part
 
 
 @dataclass(eq=False)

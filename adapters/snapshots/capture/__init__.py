@@ -1,0 +1,1 @@
+"""Taking a snapshot of a tree that others may be writing to."""

@@ -1,0 +1,1 @@
+"""Finding for every entry of a tree what allows its deletion."""

@@ -1,0 +1,1 @@
+"""A worktree's registration as part of a snapshot: kept, compared and put back."""

@@ -1,0 +1,1 @@
+"""Making a worktree what a snapshot holds."""
