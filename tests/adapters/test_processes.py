@@ -24,12 +24,12 @@ COSTS: dict[str, tuple[Act, Act, int]] = {
     "create": (clean, lambda o: o.create("another"), 3),
     "remove a clean lane": (clean, lambda o: o.remove(), 1),
     "restore from the quarantine": (removed, lambda o: o.restore(), 0),
-    "snapshot": (dirty, lambda o: o.snapshot(), 8),
-    "remove a dirty lane": (dirty, lambda o: o.remove(), 9),
-    "reap": (removed, lambda o: o.reap(), 8),
-    "reap without a snapshot": (removed_clean, lambda o: o.reap(), 11),
-    "restore from a snapshot": (reaped, lambda o: o.restore(), 10),
-    "discard": (in_review, lambda o: o.discard(), 8),
+    "snapshot": (dirty, lambda o: o.snapshot(), 9),
+    "remove a dirty lane": (dirty, lambda o: o.remove(), 10),
+    "reap": (removed, lambda o: o.reap(), 4),
+    "reap without a snapshot": (removed_clean, lambda o: o.reap(), 10),
+    "restore from a snapshot": (reaped, lambda o: o.restore(), 12),
+    "discard": (in_review, lambda o: o.discard(), 4),
 }
 
 
