@@ -86,6 +86,13 @@ async def overgrown(opened: Open) -> None:
     write(os.path.join(nested, b"theirs"), b"theirs\n")
 
 
+async def cached(opened: Open) -> None:
+    """A lane in which a tool has made what it can make again."""
+    await opened.create()
+    tag = b"Signature: 8a477f597d28d172789f06886806bc55\n"
+    write(os.path.join(place_of(opened), b"build/CACHEDIR.TAG"), tag)
+
+
 async def obstructed(opened: Open) -> None:
     """A lane with no place to rest."""
     await opened.create()
@@ -132,8 +139,11 @@ case " $* " in *" worktree add "*)
     printf 'on' >"$tree/file"
     kill -9 $$
 esac"""
-# The last that is asked of git when a snapshot is put into its checkout.
-UNREFRESHED = 'case " $* " in *" update-index "*) exit 3; esac'
+# Somebody's git is at work in the registration that a restore has just made, and does not end.
+BUSY = """case " $* " in *" --no-checkout "*)
+    git "$@" || exit
+    : >"$WORLD/root/.git/worktrees/work/index.lock"
+    exit;; esac"""
 
 CREATE, CAPTURE = "note AdoptLane CreateLane Checkout", "SnapshotLane Capture"
 MOVE, DELETE = "RemoveLane Lock Move FreeBranch", "Explain Destroy Deregister"
@@ -162,6 +172,7 @@ SCENARIOS = (
         f"{CAPTURE} {MOVE} DropBranch",
         "quarantined",
     ),
+    Scenario("remove-let-go", cached, lambda o: o.remove(), MOVE, "quarantined"),
     Scenario("remove-given-up", obstructed, lambda o: o.remove(), "RemoveLane Lock Move Unlock", "active"),
     Scenario("restore-moved", removed, lambda o: o.restore(), "RestoreLane Move Rejoin Unlock", "active"),
     Scenario("reap", removed, lambda o: o.reap(), f"ReapLane {DELETE}", "reaped"),
@@ -175,9 +186,9 @@ SCENARIOS = (
         "restore-undone",
         reaped,
         lambda o: o.restore(),
-        f"RestoreLane Checkout Apply {DELETE}",
+        f"RestoreLane Checkout Apply Apply Apply {DELETE}",
         "reaped",
-        program=UNREFRESHED,
+        program=BUSY,
     ),
     Scenario("reap-in-doubt", written_to, lambda o: o.reap(), "ReapLane Explain", "needs-review"),
     Scenario("review-put-back", in_review, lambda o: o.restore(), "RestoreLane Move Rejoin Unlock", "active"),
