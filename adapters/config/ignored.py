@@ -44,17 +44,22 @@ def check(ignored: IgnoredSettings | RepositoryIgnored) -> None:
 
 
 def rules(
-    user: IgnoredSettings, own: RepositoryIgnored | None, root: bytes, wanted: Iterable[str] = ()
+    user: IgnoredSettings, own: RepositoryIgnored | None, root: bytes, wanted: Iterable[str] | bool = ()
 ) -> Rules:
-    """Returns the rules for the repository with this main checkout; `wanted` are a request's patterns."""
+    """Returns the rules for the repository with this main checkout.
+
+    `wanted` are a request's patterns, or true where it asks for all that is not rebuildable.
+    """
     said = own or RepositoryIgnored()
     trusted = is_trusted(user, root)
     return Rules(
-        rebuildable=Patterns((*user.rebuildable, *(said.rebuildable if trusted else ()))),
+        rebuildable=Patterns(user.rebuildable),
+        trusted=Patterns(said.rebuildable if trusted else ()),
         precious=Patterns(user.precious),
         added=Patterns(said.precious),
         untrusted=Patterns(() if trusted else said.rebuildable),
-        wanted=Patterns(wanted),
+        wanted=Patterns(() if isinstance(wanted, bool) else wanted),
+        everything=wanted is True,
     )
 
 
@@ -64,8 +69,11 @@ def is_trusted(user: IgnoredSettings, root: bytes) -> bool:
     return any(os.path.realpath(os.fsencode(path)) == here for path in user.trusted)
 
 
-def capture_limit(user: IgnoredSettings, own: RepositoryIgnored | None) -> int:
-    """Returns the bytes of ignored files that a snapshot may be asked to hold: a repository may lower it."""
-    if own is None or own.capture_limit is None:
-        return user.capture_limit
-    return min(user.capture_limit, own.capture_limit)
+def capture_limit(user: IgnoredSettings, own: RepositoryIgnored | None) -> tuple[int, str]:
+    """Returns the bytes of ignored files that a snapshot may be asked to hold, and the file that says so.
+
+    A repository may lower it.
+    """
+    if own is None or own.capture_limit is None or own.capture_limit >= user.capture_limit:
+        return user.capture_limit, "config.toml"
+    return own.capture_limit, ".laneyard.toml"

@@ -12,6 +12,8 @@ import msgspec
 from adapters.config import ignored, place
 from adapters.config.ignored import IgnoredSettings, RepositoryIgnored
 from adapters.config.service import ServiceSettings
+from adapters.files.durable import read_file
+from adapters.files.errors import FilesError
 from domain.errors import Refusal
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -23,7 +25,7 @@ _DURATION = re.compile(r"(\d+)\s*([smhdw])")
 
 @dataclass(eq=False)
 class InvalidConfiguration(Refusal):
-    """A configuration file has a key that is unknown, or a value that does not fit."""
+    """A configuration file is no file, has a key that is unknown, or a value that does not fit."""
 
     path: str
     why: str
@@ -64,7 +66,7 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RepositoryConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `<root>/.laneyard.toml` may say; the retention goes before the state directory's."""
+    """What `<root>/.laneyard.toml` may say: it can make us more careful than the user's file does."""
 
     quarantine: Quarantine | None = None
     ignored: RepositoryIgnored | None = None
@@ -103,8 +105,9 @@ def repository_configuration(root: bytes) -> RepositoryConfiguration:
 
 
 def retention(settings: Configuration, repository: RepositoryConfiguration) -> int:
-    """Returns the seconds that a removed lane of the repository rests."""
-    return seconds((repository.quarantine or settings.quarantine).retention)
+    """Returns the seconds that a removed lane rests: its repository can only lengthen that."""
+    own = seconds(settings.quarantine.retention)
+    return own if repository.quarantine is None else max(own, seconds(repository.quarantine.retention))
 
 
 def seconds(duration: str) -> int:
@@ -117,12 +120,14 @@ def seconds(duration: str) -> int:
 
 def _read(path: bytes, kind: type[T]) -> T | None:
     try:
-        with open(path, "rb") as file:
-            data = tomllib.loads(file.read(LIMIT).decode("utf-8"))
-        found = msgspec.convert(data, kind)
+        # A link is followed, as to a file that is kept elsewhere; a pipe there would never come to its end.
+        data = read_file(os.path.realpath(path), LIMIT).decode("utf-8")
+        found = msgspec.convert(tomllib.loads(data), kind)
         _check(found)
     except FileNotFoundError:
         return None
+    except FilesError as error:
+        raise InvalidConfiguration(os.fsdecode(path), error.summary) from error
     except (ValueError, msgspec.ValidationError) as error:
         raise InvalidConfiguration(os.fsdecode(path), str(error)) from error
     return found

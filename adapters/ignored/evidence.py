@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 from adapters.files.errors import FilesError, words
 from adapters.files.scan import scan
-from adapters.ignored.classes import CACHE, Rules, source_names
-from adapters.ignored.found import Found, parts
+from adapters.ignored.classes import CACHE, Rules
+from adapters.ignored.found import COMMITTED, Found, parts
+from adapters.ignored.gathered import Gathered
+from adapters.ignored.seals import Seal, bytecode_of_a_source, seal
 from domain.evidence import Ignored
 from domain.paths import pack
 
@@ -17,140 +19,142 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MOST = 300_000  # entries that one look walks over; what lies beyond is unknown
-SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"  # https://bford.info/cachedir/
-LOCKS = (
-    *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"),
-)
 Class = Literal["rebuildable", "precious", "unknown"]
 
 
-def classify(root: bytes, paths: Iterable[bytes], rules: Rules, most: int = MOST) -> tuple[Ignored, ...]:
+def classify(
+    root: bytes,
+    paths: Iterable[bytes],
+    rules: Rules,
+    most: int = MOST,
+    *,
+    changed: Iterable[bytes] = (),
+    committed: Iterable[bytes] = (),
+) -> tuple[Ignored, ...]:
     """Returns what git ignores below the root, classed; what cannot be looked at is unknown and says why.
 
     A directory is told as a whole, unless something in it is precious or wanted: then that is told by itself,
     and the rest in as few parts as can be. Empty directories are told by nobody: a snapshot has them anyway.
+    `changed` are the tracked paths that differ, `committed` those that HEAD has and the index has not.
     """
-    left, found = most, list[Ignored]()
-    for path in paths:
-        told = list(_told(root, path.rstrip(b"/"), rules, left))
-        found += told
-        left = max(left - sum(each.entries for each in told), 0)
-    return tuple(found)
+    look = _Look(root, rules, most, frozenset(committed))
+    gathered = Gathered(root, paths, changed)
+    found = [each for path in gathered.tops(look.is_sealed) for each in look.told(path)]
+    return tuple(gathered.together(found, look.is_asked))
 
 
-def _told(root: bytes, path: bytes, rules: Rules, most: int) -> Iterator[Ignored]:
-    place = os.path.join(root, path)
-    try:
-        status = os.lstat(place)
-        if not stat.S_ISDIR(status.st_mode):
-            kind, why = _of_file(root, path, rules, regular=stat.S_ISREG(status.st_mode))
-            yield _ignored(path, kind, why, status.st_size, 1)
+class _Look:
+    """One look at ignored paths, which walks over so many entries at most."""
+
+    def __init__(self, root: bytes, rules: Rules, most: int, committed: frozenset[bytes]) -> None:
+        self._root, self._rules, self._committed = root, rules, committed
+        self._most, self._left = most, most
+
+    def is_sealed(self, path: bytes) -> bool:
+        """Tells whether a tool has put its mark on the directory, even if something speaks against it."""
+        try:
+            return any(seal(self._root, path, self._rules))
+        except OSError:
+            return False  # and is told by its parts
+
+    def is_asked(self, path: bytes) -> bool:
+        """Tells whether a request names the path."""
+        wanted = self._rules.wanted
+        return any(wanted.match(path, directory=each) is not None for each in (True, False))
+
+    def told(self, path: bytes) -> list[Ignored]:
+        """Returns a path, or its parts, with their classes."""
+        told = list(self._told(path))
+        self._left = max(self._left - sum(each.entries for each in told), 0)
+        return told
+
+    def _told(self, path: bytes) -> Iterator[Ignored]:
+        try:
+            status = os.lstat(os.path.join(self._root, path))
+            if not stat.S_ISDIR(status.st_mode):
+                kind, why = self._of_file(path, regular=stat.S_ISREG(status.st_mode))
+                yield _ignored(path, kind, why, status.st_size, 1)
+                return
+            yield from self._of_directory(path)
+        except (OSError, FilesError) as error:
+            yield _ignored(path, "unknown", f"it cannot be looked at: {words(error)}", 0, 1)
+
+    def _of_file(self, path: bytes, *, regular: bool) -> tuple[Class, str]:
+        rules = self._rules
+        why = rules.precious_by_pattern(path, directory=False) or rules.precious_by_name(path)
+        if why is not None:
+            return "precious", why
+        why = COMMITTED if path in self._committed else rules.taken_back(path, directory=False)
+        if why is not None:
+            return "unknown", why
+        if regular and bytecode_of_a_source(self._root, path):
+            return "rebuildable", "bytecode of a present source"
+        why = rules.made_again(path, directory=False)
+        return ("rebuildable", why) if why else ("unknown", rules.why_unknown(path, directory=False))
+
+    def _of_directory(self, path: bytes) -> Iterator[Ignored]:
+        why = self._rules.precious_by_pattern(path, directory=True)
+        sealed = seal(self._root, path, self._rules)
+        found = Found(path, self._rules, sealed=sealed.why is not None, committed=self._committed)
+        complete = self._walk(path, found)
+        if not found.content:
             return
-        yield from _of_directory(root, path, rules, most)
-    except (OSError, FilesError) as error:
-        yield _ignored(path, "unknown", f"it cannot be looked at: {words(error)}", 0, 1)
+        if why is not None:
+            yield _ignored(path, "precious", why, found.bytes, found.entries)
+            return
+        if not complete:
+            beyond = f"one look ends after {self._most} entries"
+            yield _ignored(path, "unknown", beyond, found.bytes, found.entries)
+            return
+        kind, why = self._class(path, found, sealed)
+        marks = found.marks(self._seals(path, found))
+        if not marks:
+            yield _ignored(path, kind, why, found.bytes, found.entries)
+            return
+        entries = scan(os.path.join(self._root, path), None)
+        for part, size, number in parts(path, entries, marks):
+            own = marks.get(part)
+            yield _ignored(part, own[0] if own else kind, own[1] if own else why, size, number)
 
+    def _walk(self, path: bytes, found: Found) -> bool:
+        """Tells whether the look was not at its end before the walk was.
 
-def _of_file(root: bytes, path: bytes, rules: Rules, *, regular: bool) -> tuple[Class, str]:
-    why = rules.precious_by_pattern(path, directory=False) or rules.precious_by_name(path)
-    if why is not None:
-        return "precious", why
-    if regular and _is_bytecode(root, path):
-        return "rebuildable", "bytecode of a present source"
-    why = rules.made_again(path, directory=False)
-    return ("rebuildable", why) if why else ("unknown", rules.why_unknown(path, directory=False))
+        What a request may capture is counted to its end, so that its limit can hold.
+        """
+        counted = self._rules.asks_for(path, directory=True)
+        for entry in scan(os.path.join(self._root, path), None):
+            if found.entries < self._left:
+                found.add(entry)
+            elif not counted:
+                found.content = True
+                return False
+            else:
+                found.count(entry)
+        return found.entries <= self._left
 
+    def _class(self, path: bytes, found: Found, sealed: Seal) -> tuple[Class, str]:
+        """Returns the class of a directory and the evidence; somebody's repository is never let go."""
+        inner, rules = found.repository(), self._rules
+        if inner is not None:
+            return "unknown", f"a repository is in it: {pack(inner)}"
+        why = rules.taken_back(path, directory=True)
+        if why is not None:
+            return "unknown", why
+        why = sealed.why or self._bytecode(path, found) or rules.made_again(path, directory=True)
+        if why is not None:
+            return "rebuildable", why
+        return "unknown", sealed.doubt or rules.why_unknown(path, directory=True)
 
-def _of_directory(root: bytes, path: bytes, rules: Rules, most: int) -> Iterator[Ignored]:
-    why = rules.precious_by_pattern(path, directory=True)
-    seal = _seal(root, path)
-    found = Found(path, rules, sealed=seal is not None)
-    complete = _walk(os.path.join(root, path), found, most)
-    if not found.content:
-        return
-    if why is not None:
-        yield _ignored(path, "precious", why, found.bytes, found.entries)
-        return
-    if not complete:
-        yield _ignored(path, "unknown", f"more than {most} entries", found.bytes, found.entries)
-        return
-    kind, why = _class(root, path, found, rules, seal)
-    marks = found.marks(_seals(root, path, found))
-    if not marks:
-        yield _ignored(path, kind, why, found.bytes, found.entries)
-        return
-    for part, size, number in parts(path, scan(os.path.join(root, path), None), marks):
-        precious = marks.get(part)
-        yield _ignored(part, "precious" if precious else kind, precious or why, size, number)
+    def _seals(self, path: bytes, found: Found) -> frozenset[bytes]:
+        """Returns the directories at and below the path that a tool has made whole."""
+        inner = (path, *found.sealable)
+        return frozenset(each for each in inner if seal(self._root, each, self._rules).why is not None)
 
-
-def _walk(place: bytes, found: Found, most: int) -> bool:
-    """Tells whether the walk came to its end."""
-    for entry in scan(place, None):
-        found.add(entry)
-        if found.entries > most:
-            return False
-    return True
-
-
-def _class(root: bytes, path: bytes, found: Found, rules: Rules, seal: str | None) -> tuple[Class, str]:
-    """Returns the class of a directory and the evidence for it; somebody's repository is never let go."""
-    inner = found.repository()
-    if inner is not None:
-        return "unknown", f"a repository is in it: {pack(inner)}"
-    why = seal or _bytecode(root, path, found) or rules.made_again(path, directory=True)
-    return ("rebuildable", why) if why else ("unknown", rules.why_unknown(path, directory=True))
-
-
-def _seal(root: bytes, path: bytes) -> str | None:
-    """Returns what says that a tool has made all that is in the directory, if anything does."""
-    place = os.path.join(root, path)
-    if _begins_with(os.path.join(place, b"CACHEDIR.TAG"), SIGNATURE):
-        return "CACHEDIR.TAG"
-    if _is_file(os.path.join(place, b"pyvenv.cfg")):
-        return "pyvenv.cfg"
-    if os.path.basename(path) == b"node_modules":
-        beside = os.path.dirname(place)
-        lock = next((name for name in LOCKS if _is_file(os.path.join(beside, name.encode()))), None)
-        return None if lock is None else f"node_modules beside {lock}"
-    return None
-
-
-def _seals(root: bytes, path: bytes, found: Found) -> frozenset[bytes]:
-    """Returns the directories at and below the path that a tool has made whole."""
-    return frozenset(each for each in (path, *found.sealable) if _seal(root, each) is not None)
-
-
-def _bytecode(root: bytes, path: bytes, found: Found) -> str | None:
-    if os.path.basename(path) != CACHE or not found.flat:
-        return None
-    return "bytecode of present sources" if all(_is_bytecode(root, each) for each in found.files) else None
-
-
-def _is_bytecode(root: bytes, path: bytes) -> bool:
-    directory, name = os.path.split(path)
-    if os.path.basename(directory) != CACHE:
-        return False
-    beside = os.path.join(root, os.path.dirname(directory))
-    return any(_is_file(os.path.join(beside, source)) for source in source_names(name))
-
-
-def _is_file(place: bytes) -> bool:
-    try:
-        return stat.S_ISREG(os.lstat(place).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-
-
-def _begins_with(place: bytes, signature: bytes) -> bool:
-    """Tells whether a regular file, as the standard demands, begins with the signature."""
-    if not _is_file(place):
-        return False
-    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        return os.read(descriptor, len(signature)) == signature
-    finally:
-        os.close(descriptor)
+    def _bytecode(self, path: bytes, found: Found) -> str | None:
+        if os.path.basename(path) != CACHE or not found.flat:
+            return None
+        proved = all(bytecode_of_a_source(self._root, each) for each in found.files)
+        return "bytecode of present sources" if proved else None
 
 
 def _ignored(path: bytes, kind: Class, why: str, size: int, entries: int) -> Ignored:

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from adapters.ignored.classes import CACHE
 from adapters.ignored.patterns import Patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator
 
     from adapters.files.scan import Entry
     from adapters.ignored.classes import Rules
 
 BARE = (b"HEAD", b"objects", b"refs")  # what makes a directory without a `.git` a repository
+HISTORY = {b".git", b".hg", b".jj", b".svn", b".bzr", b".pijul", b".fslckout", b"_fossil_", b"_darcs"}
 TAGS = {b"CACHEDIR.TAG", b"pyvenv.cfg"}
+COMMITTED = "the commit has it, and the index has not any more"
+Mark = tuple[Literal["precious", "unknown"], str] | None  # None: told by itself, with its directory's class
 
 
 class Found:
-    """Sums and suspects of one directory, `sealed` if a tool has made it. Paths are relative to the lane."""
+    """Sums and suspects of one directory, `sealed` if a tool has made it. Paths are relative to the lane.
 
-    def __init__(self, path: bytes, rules: Rules, *, sealed: bool) -> None:
+    `committed` are ignored paths that HEAD has.
+    """
+
+    def __init__(
+        self, path: bytes, rules: Rules, *, sealed: bool, committed: frozenset[bytes] = frozenset()
+    ) -> None:
         self.bytes = 0
         self.entries = 1  # the directory itself
         self.content = False  # whether there is anything but directories
@@ -31,14 +39,15 @@ class Found:
         self._path = path
         self._rules = rules
         self._sealed = sealed
+        self._committed = committed
         self._named: dict[bytes, str] = {}
-        self._chosen: dict[bytes, str | None] = {}
+        self._chosen: dict[bytes, Mark] = {}
         self._repositories: list[bytes] = []
         self._bare: dict[bytes, set[bytes]] = {}
         self._is_cache = os.path.basename(path) == CACHE
         # What is wanted whole is not divided any further.
         self._wanted = Patterns() if rules.wanted.match(path, directory=True) else rules.wanted
-        self._choosy = bool(rules.precious or rules.added or self._wanted)
+        self._choosy = bool(rules.precious or rules.added or rules.takes_back or self._wanted or committed)
 
     def add(self, entry: Entry) -> None:
         """Takes in one entry, given by its path below the directory."""
@@ -58,12 +67,18 @@ class Found:
                 self.files.append(self._full(inner))
             if not (self._sealed and b"/" in inner):
                 self._name(self._full(inner))
-        if name.lower() == b".git":
+        if name.lower() in HISTORY or (name == b"CVS" and directory):
             self._repositories.append(self._full(inner.rpartition(b"/")[0]))
         elif name in BARE:
             self._bare.setdefault(inner.rpartition(b"/")[0], set()).add(name)
         if self._choosy:
             self._choose(self._full(inner), directory=directory)
+
+    def count(self, entry: Entry) -> None:
+        """Takes in the size of one entry, and nothing else of it."""
+        self.entries += 1
+        self.bytes += entry.size
+        self.content = self.content or entry.kind != "directory"
 
     def _name(self, path: bytes) -> None:
         why = self._rules.precious_by_name(path)
@@ -71,10 +86,16 @@ class Found:
             self._named[path] = why
 
     def _choose(self, path: bytes, *, directory: bool) -> None:
-        """Remembers what a configured pattern or the request names; the request alone gives no class."""
-        why = self._rules.precious_by_pattern(path, directory=directory)
-        if why is not None or self._wanted.match(path, directory=directory) is not None:
-            self._chosen[path] = why
+        """Remembers what a pattern, the commit or the request names; the request alone gives no class."""
+        mark: Mark = None
+        if (why := self._rules.precious_by_pattern(path, directory=directory)) is not None:
+            mark = "precious", why
+        elif path in self._committed:
+            mark = "unknown", COMMITTED
+        elif (why := self._rules.taken_back(path, directory=directory)) is not None:
+            mark = "unknown", why
+        if mark is not None or self._wanted.match(path, directory=directory) is not None:
+            self._chosen[path] = mark
 
     def _full(self, inner: bytes) -> bytes:
         return self._path + b"/" + inner if inner else self._path
@@ -87,20 +108,31 @@ class Found:
         bare = (self._full(inner) for inner, names in self._bare.items() if len(names) == len(BARE))
         return (*self._repositories, *bare)
 
-    def marks(self, seals: frozenset[bytes]) -> dict[bytes, str | None]:
-        """Returns the topmost paths that are told by themselves, each with why it is precious, if it is.
+    def marks(self, seals: frozenset[bytes]) -> dict[bytes, Mark]:
+        """Returns the topmost paths that are told by themselves, each with its own class, if it has one.
 
         Names count in a directory that a tool has made, and not deeper in it: fixtures of packages are there.
         Nothing in somebody's repository is told by itself.
         """
         closed = frozenset(self._whole())
-        named = {path: why for path, why in self._named.items() if not _within(os.path.dirname(path), seals)}
-        marked = {path: why for path, why in (self._chosen | named).items() if not _within(path, closed)}
-        found: dict[bytes, str | None] = {}
+        named: dict[bytes, Mark] = {
+            path: ("precious", why)
+            for path, why in self._named.items()
+            if not _within(os.path.dirname(path), seals)
+        }
+        marked = {path: mark for path, mark in (self._chosen | named).items() if not _within(path, closed)}
+        found: dict[bytes, Mark] = {}
         for path in sorted(marked, key=len):
             top = _within(path, found) or path
-            found[top] = found.get(top) or marked[path]
+            found[top] = _careful(found.get(top), marked[path])
         return found
+
+
+def _careful(one: Mark, other: Mark) -> Mark:
+    """Returns the more careful of two marks."""
+    if one is None or (other is not None and other[0] == "precious"):
+        return other
+    return one
 
 
 def _within(path: bytes, roots: Container[bytes]) -> bytes | None:
@@ -113,9 +145,7 @@ def _within(path: bytes, roots: Container[bytes]) -> bytes | None:
     return None
 
 
-def parts(
-    path: bytes, entries: Iterable[Entry], marks: Mapping[bytes, str | None]
-) -> Iterator[tuple[bytes, int, int]]:
+def parts(path: bytes, entries: Iterable[Entry], marks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int]]:
     """Yields the marked paths and what else is in the directory, in as few parts as can be, with their sizes.
 
     A part without content is left out: it is nothing but directories.

@@ -51,6 +51,11 @@ class Patterns:
     def __bool__(self) -> bool:
         return bool(self._patterns)
 
+    @property
+    def takes_back(self) -> bool:
+        """Tells whether any of them does."""
+        return any(each.negated for each in self._patterns)
+
     def last(self, path: bytes, *, directory: bool) -> Pattern | None:
         """Returns the pattern that counts for a path, which may be one that takes back."""
         if self._any.fullmatch(path + b"/" if directory else path) is None:

@@ -28,9 +28,10 @@ class IgnoredTooLarge(Refusal):
 
     size: int
     limit: int
+    file: str
     code = "ignored_too_large"
-    text = "the ignored files that are asked for have {size} bytes; the limit is {limit}."
-    remedy = "Name fewer with --include-ignored=PATTERN, or raise ignored.capture_limit in config.toml."
+    text = "the ignored files that are asked for have {size} bytes; the limit in {file} is {limit}."
+    remedy = "Name fewer with --include-ignored=PATTERN, or raise ignored.capture_limit in that file."
 
 
 @dataclass(eq=False)
@@ -81,8 +82,7 @@ class Wanted:
     def rules(self) -> Rules:
         """Returns the rules by which ignored paths are classed. Raises InvalidConfiguration, OSError."""
         own = repository_configuration(self._root).ignored
-        patterns = () if isinstance(self._include, bool) else self._include
-        return rules(self._configuration.ignored, own, self._root, patterns)
+        return rules(self._configuration.ignored, own, self._root, self._include)
 
     def chosen(self, seen: Seen) -> tuple[str, ...]:
         """Returns the ignored paths that a snapshot is to hold. Raises IgnoredTooLarge, NoSuchIgnored."""
@@ -91,9 +91,9 @@ class Wanted:
         taken = tuple(self._taken(seen.ignored))
         size = sum(each.bytes for each in taken)
         own = repository_configuration(self._root).ignored
-        limit = capture_limit(self._configuration.ignored, own)
+        limit, file = capture_limit(self._configuration.ignored, own)
         if size > limit:
-            raise IgnoredTooLarge(size, limit)
+            raise IgnoredTooLarge(size, limit, file)
         return tuple(each.path for each in taken)
 
     def _taken(self, ignored: tuple[Ignored, ...]) -> Iterator[Ignored]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import py_compile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,13 @@ def put(root: Path, files: dict[str, str]) -> None:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(exist_ok=True) if name.endswith("/") else path.write_text(text)
+
+
+def pyc(root: Path, *names: str, header: bytes = b"\xa7\r\r\n" + bytes(12)) -> None:
+    """Writes files of bytecode."""
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(header + b"\xe3code")
 
 
 def told(root: Path, *paths: str, rules: Rules | None = None, most: int = 1000) -> list[Ignored]:
@@ -59,10 +67,44 @@ def test_a_link_to_a_tag_says_nothing(tmp_path: Path) -> None:
     assert kinds(tmp_path, "target/") == {"target": "unknown"}
 
 
+VENV = {".venv/pyvenv.cfg": "home = /usr", ".venv/bin/python3": "", ".venv/lib/x.py": ""}
+
+
 def test_a_virtual_environment_is_rebuildable(tmp_path: Path) -> None:
-    put(tmp_path, {".venv/pyvenv.cfg": "home = /usr", ".venv/lib/x.py": ""})
+    put(tmp_path, VENV)
     (each,) = told(tmp_path, ".venv/")
     assert (each.kind, each.why) == ("rebuildable", "pyvenv.cfg")
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({".venv/main.py": ""}, "and no part of a virtual environment: .venv/main.py"),
+        ({".venv/src/x": ""}, "and no part of a virtual environment: .venv/src"),
+        ({".venv/main.py": "", ".venv/CACHEDIR.TAG": TAG}, "no part of a virtual environment: .venv/main.py"),
+    ],
+)
+def test_a_virtual_environment_with_somebodys_work_in_it_is_unknown_and_names_it(
+    tmp_path: Path, more: dict[str, str], why: str
+) -> None:
+    put(tmp_path, VENV | more)
+    (each,) = told(tmp_path, ".venv/")
+    assert (each.path, each.kind) == (".venv", "unknown")
+    assert why in each.why
+    (each,) = told(tmp_path, ".venv/", rules=Rules(rebuildable=Patterns([".venv/"])))
+    assert each.kind == "rebuildable"
+
+
+@pytest.mark.parametrize(
+    ("missing", "why"),
+    [(".venv/bin/python3", "pyvenv.cfg without a python"), (".venv/lib/x.py", "pyvenv.cfg without packages")],
+)
+def test_what_has_not_the_shape_of_a_virtual_environment_is_none(
+    tmp_path: Path, missing: str, why: str
+) -> None:
+    put(tmp_path, {path: text for path, text in VENV.items() if path != missing})
+    (each,) = told(tmp_path, ".venv/")
+    assert (each.kind, each.why) == ("unknown", why)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +136,8 @@ BYTECODE = "pkg/__pycache__"
     ["m.cpython-311.pyc", "m.cpython-311.opt-1.pyc", "m.cpython-311-pytest-9.2.0.pyc", "m.pypy310.pyc"],
 )
 def test_bytecode_of_present_sources_is_rebuildable(tmp_path: Path, name: str) -> None:
-    put(tmp_path, {"pkg/m.py": "", f"{BYTECODE}/{name}": "x"})
+    put(tmp_path, {"pkg/m.py": ""})
+    pyc(tmp_path, f"{BYTECODE}/{name}")
     (each,) = told(tmp_path, f"{BYTECODE}/")
     assert (each.kind, each.why) == ("rebuildable", "bytecode of present sources")
     (each,) = told(tmp_path, f"{BYTECODE}/{name}")
@@ -102,11 +145,34 @@ def test_bytecode_of_present_sources_is_rebuildable(tmp_path: Path, name: str) -
 
 
 @pytest.mark.parametrize(
-    "name", ["gone.cpython-311.pyc", "m.pyc", "m.cpython-311.pyc.1234", "notes.txt", "sub/m.cpython-311.pyc"]
+    "name",
+    [
+        *("gone.cpython-311.pyc", "m.pyc", "m.cpython-311.pyc.1234", "notes.txt", "sub/m.cpython-311.pyc"),
+        *("m.notes-2.pyc", "m.backup2024.tar.gz-1.pyc", "m.cpython-311.notes.pyc"),
+    ],
 )
 def test_bytecode_with_anything_else_is_unknown(tmp_path: Path, name: str) -> None:
-    put(tmp_path, {"pkg/m.py": "", f"{BYTECODE}/m.cpython-311.pyc": "", f"{BYTECODE}/{name}": ""})
+    put(tmp_path, {"pkg/m.py": ""})
+    pyc(tmp_path, f"{BYTECODE}/m.cpython-311.pyc", f"{BYTECODE}/{name}")
     assert kinds(tmp_path, f"{BYTECODE}/") == {BYTECODE: "unknown"}
+    assert kinds(tmp_path, f"{BYTECODE}/{name}") == {f"{BYTECODE}/{name}": "unknown"}
+
+
+@pytest.mark.parametrize(
+    "header", [b"", b"my notes, no bytecode", b"\xa7\r\r\n", b"\xa7\r\r\n" + b"\x09" + bytes(11)]
+)
+def test_what_has_only_the_name_of_bytecode_is_unknown(tmp_path: Path, header: bytes) -> None:
+    put(tmp_path, {"pkg/m.py": "", f"{BYTECODE}/": ""})
+    (tmp_path / BYTECODE / "m.cpython-311.pyc").write_bytes(header)
+    assert kinds(tmp_path, f"{BYTECODE}/") == {BYTECODE: "unknown"}
+
+
+def test_what_the_interpreter_writes_is_bytecode(tmp_path: Path) -> None:
+    put(tmp_path, {"pkg/m.py": "x = 1\n"})
+    py_compile.compile(str(tmp_path / "pkg/m.py"), doraise=True)
+    py_compile.compile(str(tmp_path / "pkg/m.py"), doraise=True, optimize=2)
+    assert len(os.listdir(tmp_path / BYTECODE)) == 2
+    assert kinds(tmp_path, f"{BYTECODE}/") == {BYTECODE: "rebuildable"}
 
 
 def test_bytecode_elsewhere_is_unknown(tmp_path: Path) -> None:
@@ -126,6 +192,7 @@ def test_a_configured_pattern_makes_files_and_directories_rebuildable(tmp_path: 
     [
         *(".env", ".ENV", ".env.local", ".env.production", "server.pem", "tls.key", "id_rsa", "id_ed25519"),
         *("a.p12", "a.pfx", "a.jks", "a.keystore", "credentials.json", ".netrc", ".npmrc", ".pypirc"),
+        *(".envrc", ".git-credentials"),
         *("a.sqlite", "a.sqlite3", "a.db", "a.mdb", "a.db-wal", "a.sqlite3-journal", "terraform.tfstate"),
     ],
 )
@@ -158,17 +225,17 @@ def test_what_is_precious_in_a_directory_is_told_by_itself_and_the_rest_in_few_p
 
 SEALS = {
     "target": {"target/CACHEDIR.TAG": TAG},
-    ".venv": {".venv/pyvenv.cfg": ""},
+    ".venv": VENV,
     "node_modules": {"yarn.lock": "", "node_modules/index": ""},
 }
 
 
 @pytest.mark.parametrize("directory", SEALS)
 def test_fixtures_of_packages_are_not_yours(tmp_path: Path, directory: str) -> None:
-    put(tmp_path, {**SEALS[directory], f"{directory}/pkg/test/server.pem": "", f"{directory}/pkg/.env": ""})
+    put(tmp_path, {**SEALS[directory], f"{directory}/lib/test/server.pem": "", f"{directory}/lib/.env": ""})
     assert kinds(tmp_path, f"{directory}/") == {directory: "rebuildable"}
     put(tmp_path, {f"all/{path}": text for path, text in SEALS[directory].items()})
-    put(tmp_path, {f"all/{directory}/pkg/test/server.pem": ""})
+    put(tmp_path, {f"all/{directory}/lib/test/server.pem": ""})
     assert kinds(tmp_path, "all/") == {"all": "unknown"}
 
 
@@ -180,9 +247,9 @@ def test_a_secret_right_in_a_tools_directory_is_yours(tmp_path: Path, directory:
 
 @pytest.mark.parametrize("directory", SEALS)
 def test_a_configured_pattern_is_precious_wherever_it_is(tmp_path: Path, directory: str) -> None:
-    put(tmp_path, {**SEALS[directory], f"{directory}/pkg/keep/x": "x"})
+    put(tmp_path, {**SEALS[directory], f"{directory}/lib/keep/x": "x"})
     rules = Rules(precious=Patterns(["keep/"]))
-    assert kinds(tmp_path, f"{directory}/", rules=rules)[f"{directory}/pkg/keep"] == "precious"
+    assert kinds(tmp_path, f"{directory}/", rules=rules)[f"{directory}/lib/keep"] == "precious"
 
 
 def test_a_pattern_that_names_the_directory_makes_all_of_it_precious(tmp_path: Path) -> None:
@@ -222,6 +289,8 @@ def test_what_a_repository_is_not_trusted_to_say_is_told(tmp_path: Path) -> None
     [
         *({"c/.git/HEAD": ""}, {"c/.git": "gitdir: x"}, {".git/HEAD": ""}, {"c/.GIT/": "", "c/x": ""}),
         {"c.git/HEAD": "", "c.git/objects/": "", "c.git/refs/": ""},
+        *({f"c/{name}/x": ""} for name in (".hg", ".jj", ".svn", ".bzr", "CVS", "_darcs", ".pijul")),
+        {"c/.fslckout": ""},
     ],
 )
 @pytest.mark.parametrize("seal", [{"build/x": ""}, {"build/CACHEDIR.TAG": TAG}])
@@ -285,9 +354,76 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 def test_beyond_a_limit_of_entries_nothing_is_known(tmp_path: Path) -> None:
     put(tmp_path, {f"build/{n}": "" for n in range(10)} | {"more/x": "", "a.o": ""})
     first, second, third = told(tmp_path, "build/", "more/", "a.o", rules=BUILD, most=5)
-    assert (first.kind, first.why) == ("unknown", "more than 5 entries")
-    assert (second.kind, second.why) == ("unknown", "more than 0 entries")
+    assert (first.kind, first.why) == ("unknown", "one look ends after 5 entries")
+    assert (second.kind, second.why) == ("unknown", "one look ends after 5 entries")
     assert third.kind == "rebuildable"
+
+
+@pytest.mark.parametrize(
+    ("rules", "counted"),
+    [
+        (Rules(everything=True), (11, 6)),
+        (Rules(wanted=Patterns(["build/"])), (11, 0)),
+        (Rules(), (3, 0)),
+    ],
+)
+def test_what_a_request_asks_for_is_counted_beyond_the_limit(
+    tmp_path: Path, rules: Rules, counted: tuple[int, int]
+) -> None:
+    put(tmp_path, {f"build/{n}": "1" for n in range(11)} | {"more/x": "123456"})
+    first, second = told(tmp_path, "build/", "more/", rules=rules, most=4)
+    assert (first.bytes, second.bytes) == counted
+    assert {first.kind, second.kind} == {"unknown"}
+
+
+BACK = Rules(rebuildable=Patterns(["out/", "!out/keep/", "!*.csv"]))
+
+
+def test_what_a_pattern_takes_back_below_a_directory_is_not_let_go_with_it(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {"out/o": "", "out/keep/results": "1", "out/a/b": "", "out/a/x.csv": "", "out/keep/.env": ""},
+    )
+    assert kinds(tmp_path, "out/", rules=BACK) == {
+        "out/a/b": "rebuildable",
+        "out/a/x.csv": "unknown",
+        "out/keep": "precious",
+        "out/o": "rebuildable",
+    }
+    (tmp_path / "out/keep/.env").unlink()
+    kept = {each.path: each for each in told(tmp_path, "out/", rules=BACK)}["out/keep"]
+    assert (kept.kind, kept.why) == ("unknown", "pattern !out/keep/ of the configuration")
+
+
+def test_what_is_taken_back_is_not_let_go_as_a_tools_either(tmp_path: Path) -> None:
+    put(tmp_path, {"target/CACHEDIR.TAG": TAG, "target/x.csv": "", "x.csv": ""})
+    found = kinds(tmp_path, "target/", "x.csv", rules=BACK)
+    assert found == {"target/CACHEDIR.TAG": "rebuildable", "target/x.csv": "unknown", "x.csv": "unknown"}
+
+
+def test_a_trusted_repository_cannot_override_what_the_user_takes_back(tmp_path: Path) -> None:
+    put(tmp_path, {"keep.csv": "", "out/keep.csv": "", "out/x": "", "y": ""})
+    rules = Rules(rebuildable=Patterns(["!*.csv", "!out/"]), trusted=Patterns(["*", "!y"]))
+    assert kinds(tmp_path, "keep.csv", "out/", "y", rules=rules) == {
+        "keep.csv": "unknown",
+        "out/keep.csv": "unknown",
+        "out/x": "unknown",
+        "y": "unknown",
+    }
+
+
+def test_what_the_commit_has_is_not_let_go_with_its_directory(tmp_path: Path) -> None:
+    put(tmp_path, {"out/CACHEDIR.TAG": TAG, "out/keep.txt": "", "out/x": "", "a.o": ""})
+    committed = [b"out/keep.txt", b"a.o"]
+    paths = [b"out/", b"a.o"]
+    found = classify(os.fsencode(tmp_path), paths, BUILD, changed=committed, committed=committed)
+    why = "the commit has it, and the index has not any more"
+    assert {each.path: (each.kind, each.why) for each in found} == {
+        "out/CACHEDIR.TAG": ("rebuildable", "CACHEDIR.TAG"),
+        "out/keep.txt": ("unknown", why),
+        "out/x": ("rebuildable", "CACHEDIR.TAG"),
+        "a.o": ("unknown", why),
+    }
 
 
 def test_what_is_gone_meanwhile_is_unknown(tmp_path: Path) -> None:

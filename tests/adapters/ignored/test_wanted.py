@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from adapters.config import Configuration, InvalidConfiguration, repository_configuration
+from adapters.config import (
+    Configuration,
+    InvalidConfiguration,
+    Quarantine,
+    repository_configuration,
+    retention,
+)
 from adapters.config.ignored import IgnoredSettings
 from adapters.config.settings import load
 from adapters.ignored.wanted import IgnoredTooLarge, InvalidPattern, NoSuchIgnored, Wanted, checked
@@ -56,16 +62,21 @@ def test_more_than_the_limit_is_refused_with_both_sizes(tmp_path: Path) -> None:
     assert asked(tmp_path, True, capture_limit=4108).chosen(SEEN) == (".env", "data")
     with pytest.raises(IgnoredTooLarge) as caught:
         asked(tmp_path, True, capture_limit=4107).chosen(SEEN)
-    assert caught.value.details == {"size": 4108, "limit": 4107}
+    assert caught.value.details == {"size": 4108, "limit": 4107, "file": "config.toml"}
 
 
-@pytest.mark.parametrize(("said", "limit"), [(1 << 40, 5000), (4108, 4108)])
-def test_a_repository_can_lower_the_limit_and_not_raise_it(tmp_path: Path, said: int, limit: int) -> None:
+@pytest.mark.parametrize(
+    ("said", "limit", "file"), [(1 << 40, 5000, "config.toml"), (4108, 4108, ".laneyard.toml")]
+)
+def test_a_repository_can_lower_the_limit_and_not_raise_it(
+    tmp_path: Path, said: int, limit: int, file: str
+) -> None:
     (tmp_path / ".laneyard.toml").write_text(f"[ignored]\ncapture_limit = {said}\n")
     big = replace(CLEAN, ignored=(replace(SECRET, bytes=limit + 1),))
     with pytest.raises(IgnoredTooLarge) as caught:
         asked(tmp_path, True, capture_limit=5000).chosen(big)
-    assert caught.value.limit == limit
+    assert (caught.value.limit, caught.value.file) == (limit, file)
+    assert f"the limit in {file} is {limit}" in str(caught.value)
 
 
 def test_what_is_unknown_is_left_to_the_decision(tmp_path: Path) -> None:
@@ -97,7 +108,10 @@ def test_a_repository_that_the_user_trusts_may_say_what_is_rebuildable(tmp_path:
 
 def test_the_patterns_of_a_request_are_part_of_the_rules(tmp_path: Path) -> None:
     assert asked(tmp_path, ("raw",)).rules().wanted.match(b"data/raw", directory=True) is not None
-    assert not asked(tmp_path, True).rules().wanted
+    assert not asked(tmp_path, ("raw",)).rules().everything
+    rules = asked(tmp_path, True).rules()
+    assert (bool(rules.wanted), rules.everything) == (False, True)
+    assert not asked(tmp_path, False).rules().everything
 
 
 @pytest.mark.parametrize(
@@ -118,6 +132,40 @@ def test_a_configuration_that_cannot_be_meant_is_refused(tmp_path: Path, said: s
     (tmp_path / ".laneyard.toml").write_text(f"[ignored]\n{said}\n")
     with pytest.raises(InvalidConfiguration):
         repository_configuration(os.fsencode(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["config.toml", ".laneyard.toml"])
+@pytest.mark.parametrize("kind", ["pipe", "directory", "link to a pipe", "too large"])
+def test_a_configuration_that_is_no_small_file_is_refused_and_nobody_waits(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    path = tmp_path / name
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "too large":
+        path.write_text("#" * (1 << 20) + "\n")
+    else:
+        os.mkfifo(path if kind == "pipe" else tmp_path / "pipe")
+        if kind != "pipe":
+            path.symlink_to("pipe")
+    with pytest.raises(InvalidConfiguration) as caught:
+        load(str(tmp_path), {}) if name == "config.toml" else repository_configuration(os.fsencode(tmp_path))
+    assert caught.value.path == str(path)
+    assert caught.value.why.startswith(("not a regular file", "file is too large"))
+
+
+def test_a_link_to_a_configuration_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("[ignored]\ncapture_limit = 7\n")
+    (tmp_path / "config.toml").symlink_to("elsewhere")
+    assert load(str(tmp_path), {}).configuration.ignored.capture_limit == 7
+
+
+@pytest.mark.parametrize(("said", "rest"), [("0s", 3600), ("59m", 3600), ("2h", 7200)])
+def test_a_repository_can_only_lengthen_how_long_its_lanes_rest(tmp_path: Path, said: str, rest: int) -> None:
+    user = Configuration(quarantine=Quarantine(retention="1h"))
+    assert retention(user, repository_configuration(os.fsencode(tmp_path))) == 3600
+    (tmp_path / ".laneyard.toml").write_text(f'[quarantine]\nretention = "{said}"\n')
+    assert retention(user, repository_configuration(os.fsencode(tmp_path))) == rest
 
 
 def test_a_repository_cannot_trust_itself(tmp_path: Path) -> None:
