@@ -10,7 +10,7 @@ import msgspec
 from adapters.api.snapshot_documents import FoundSnapshot
 from adapters.lookup import PREFIX, find_lane
 from adapters.snapshots.files import SnapshotDamaged
-from adapters.snapshots.manifest import load, snapshot_dir
+from adapters.snapshots.manifest import lane_in, snapshot_dir
 from domain.envelope import lane_of
 from domain.errors import AmbiguousSnapshot, NoSuchEdition, NoSuchLane, NoSuchSnapshot
 from domain.events import LaneSnapshotted
@@ -76,7 +76,7 @@ def by_id(reader: Reader, state_dir: bytes, snapshot: str) -> Chosen:
         raise UnknownSnapshot(snapshot)
     try:
         # The manifest says whose it is, and the log whether that is so: no need to look through all of it.
-        return _of_lane(reader, snapshot, load(snapshot_dir(state_dir, snapshot), None).lane)
+        return _of_lane(reader, snapshot, lane_in(snapshot_dir(state_dir, snapshot)))
     except (SnapshotDamaged, NoSuchSnapshot):
         found = _beginning(reader, snapshot, None)
     if not found:

@@ -8,6 +8,7 @@ from adapters.api.answers import Answer, NotReached
 from adapters.api.documents import GoneLane
 from adapters.api.lanes import changed_document
 from adapters.api.problems import plain
+from adapters.api.words import legible
 from domain.events import ReapingPlanned
 from domain.states import NeedsReview, Quarantined, Reaped, Reaping, Returning, Undoing, name
 
@@ -36,7 +37,7 @@ def changed(done: Done, sentence: str) -> Answer:
     warned = isinstance(done.lane, Quarantined) and bool(done.warnings)
     outcome: Outcome = "unfinished" if unfinished or warned else "done"
     document = changed_document(row, done.warnings, outcome)
-    lines = (sentence, *(f"note: {warning}" for warning in done.warnings))
+    lines = (sentence, *(f"note: {legible(warning)}" for warning in done.warnings))
     return Answer(document=document, text="\n".join(lines), outcome=outcome)
 
 
@@ -55,7 +56,7 @@ def _ending(row: Row, *, stuck: bool) -> str:
     if stuck:
         return "What is left is tried again by 'laneyard sweep --apply'."
     if row["state"] == "needs-review":
-        return f"Nothing more was deleted; 'laneyard review {row['slug']}' shows the ways out."
+        return f"What is not explained stays; 'laneyard review {row['slug']}' shows the ways out."
     return f"The lane is {row['state']}, as it was before."
 
 

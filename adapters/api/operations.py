@@ -8,7 +8,7 @@ from adapters.api import bodies, showing
 from adapters.api.answers import Answer
 from adapters.api.concluding import changed, reaped
 from adapters.api.documents import Rebuilt, Registered
-from adapters.api.words import count, several
+from adapters.api.words import count, legible, several
 from adapters.yard import create as creating
 from adapters.yard import ending, putting_away
 from adapters.yard.yard import known_repository
@@ -78,7 +78,7 @@ def _let_go(done: Done) -> Iterator[str]:
     """Yields what the removal was not held by, and a reaping will not keep."""
     for fact in done.facts:
         if isinstance(fact, IgnoredLetGo):
-            named = several([display(each.path) for each in fact.ignored])
+            named = several([legible(display(each.path)) for each in fact.ignored])
             yield f"rebuildable, and not kept when it is reaped: {named}"
 
 
@@ -87,7 +87,7 @@ async def restore(yard: Yard, lane: str, body: bodies.RestoreBody, request: Requ
     row, repository = found(yard, lane)
     done = await ending.restore(yard, repository, row, request, edition=body.edition, snapshot=body.snapshot)
     place = getattr(done.lane, "place", None)
-    return changed(done, f"{slug(done, row)} is back at {display(place.path) if place else ''}")
+    return changed(done, f"{slug(done, row)} is back at {legible(display(place.path)) if place else ''}")
 
 
 async def reap(yard: Yard, lane: str, body: bodies.ReapBody, request: Request) -> Answer:
@@ -125,7 +125,7 @@ async def register(yard: Yard, body: bodies.RepositoryBody, request: Request) ->
     document = Registered(
         common=repository.key, root=pack(repository.root), object_format=repository.object_format
     )
-    return Answer(document=document, text=f"{display(document.root)} is under our care")
+    return Answer(document=document, text=f"{legible(display(document.root))} is under our care")
 
 
 async def rebuild(yard: Yard, tables: Callable[[], Awaitable[None]], request: Request) -> Answer:

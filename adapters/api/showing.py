@@ -109,7 +109,7 @@ def next_step(lane: Lane, row: Record, observed: Seen | None) -> str:
         case Active(record=record) if record.kind == "primary":
             return "nothing: the main checkout is never removed"
         case Active(place=place) | Quarantined(place=place) if not os.path.lexists(unpack(place.path)):
-            return f"put its folder back: nothing is at {display(place.path)}"
+            return f"put its folder back: nothing is at {legible(display(place.path))}"
         case Active() if any(isinstance(value, Unknown) for _, value in _values(observed)):
             return f"mend what is unknown, then laneyard remove {slug}"
         case Active():

@@ -92,10 +92,14 @@ class SnapshotEntries(Document, frozen=True, kw_only=True):
 
 
 class Extracted(Document, frozen=True, kw_only=True):
-    """What was written of a snapshot: the paths that were asked for, packed, and how much is in them."""
+    """What was written of a snapshot: the paths that were asked for, packed, and how much is in them.
+
+    `left_out` are `.git` files of submodules, packed: their git directories are in no tree.
+    """
 
     snapshot: str
     to: str
     paths: tuple[str, ...]
+    left_out: tuple[str, ...]
     entries: int
     bytes: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, aclosing, contextmanager
 from typing import IO, TYPE_CHECKING, Literal, cast
 
 from msgspec import UNSET
@@ -26,6 +26,7 @@ from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import snapshot_dir
 from adapters.snapshots.reading import comparing, contents
 from adapters.snapshots.reading.reading import open_snapshot, relative
+from adapters.snapshots.reading.recent import Recent
 from adapters.snapshots.reading.summary import operation, summarise
 from domain.envelope import stream_of
 from domain.errors import SnapshotUnusable
@@ -33,7 +34,7 @@ from domain.events import LaneSnapshotted, ReapingPlanned, RemovalPlanned
 from domain.paths import display, is_text, pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Sequence
 
     from adapters.api.choosing import Chosen
     from adapters.api.documents import KeptSnapshot
@@ -53,13 +54,21 @@ FIRST = 20  # paths of a class that are named unless all are asked for
 class Shelf:
     """Where snapshots are read from: git, the state directory, and the log."""
 
-    def __init__(self, git: Git, state_dir: bytes, reader: Reader) -> None:
+    def __init__(self, git: Git, state_dir: bytes, reader: Reader, recent: Recent | None = None) -> None:
         self.git, self.state_dir, self.reader = git, state_dir, reader
+        self._recent = recent if recent is not None else Recent()
 
-    async def open(self, chosen: Chosen) -> Opened:
-        """Opens a snapshot. Raises NotARepository, SnapshotUnusable."""
-        with usable(chosen):
-            return await open_snapshot(self.git, self.state_dir, chosen.lane.repository, chosen.taken)
+    async def open(self, chosen: Chosen, *, again: bool = False) -> Opened:
+        """Opens a snapshot; `again` takes one that was opened a moment ago.
+
+        Raises NotARepository, SnapshotUnusable.
+        """
+        opened = self._recent.get(chosen.taken) if again else None
+        if opened is None:
+            with usable(chosen):
+                opened = await open_snapshot(self.git, self.state_dir, chosen.lane.repository, chosen.taken)
+        self._recent.put(chosen.taken, opened)
+        return opened
 
 
 @contextmanager
@@ -164,15 +173,20 @@ def _moment(reader: Reader, chosen: Chosen) -> tuple[Envelope, Why]:
     return taken, "asked"
 
 
-async def diff(shelf: Shelf, chosen: Chosen, paths: Sequence[bytes], *, staged: bool) -> bytes:
-    """Returns what `git diff` would show, and after it what is held apart from git, as bytes.
+async def diff(
+    shelf: Shelf, chosen: Chosen, paths: Sequence[bytes], *, staged: bool
+) -> AsyncGenerator[bytes]:
+    """Yields what `git diff` would show, and after it what is held apart from git, as bytes.
 
     Raises NotARepository, NotInSnapshot, SnapshotUnusable, GitError.
     """
     plain = [relative(path, chosen.taken.id) for path in paths]
     opened = await shelf.open(chosen)
-    text = await comparing.diff(opened, plain, staged=staged)
-    return text if staged else text + apart_lines(comparing.apart(opened, plain))
+    with usable(chosen):
+        async for piece in comparing.diff(opened, plain, staged=staged):
+            yield piece
+    if not staged:
+        yield apart_lines(comparing.apart(opened, plain))
 
 
 async def content(shelf: Shelf, chosen: Chosen, paths: Sequence[bytes], *, staged: bool) -> list[IO[bytes]]:
@@ -181,14 +195,13 @@ async def content(shelf: Shelf, chosen: Chosen, paths: Sequence[bytes], *, stage
     Raises NotARepository, NotInSnapshot, SnapshotUnusable, GitError, OSError.
     """
     plain = [relative(path, chosen.taken.id) for path in paths]
-    opened = await shelf.open(chosen)
+    opened = await shelf.open(chosen, again=True)
     with usable(chosen):
         held = await (opened.staged_at(plain) if staged else opened.at(plain))
-        async with contents.contents(opened) as found:
+        wanted = [(each.oid or "", each.apart) for each in held]
+        async with aclosing(contents.contents(opened, wanted)) as found:
             with ExitStack() as unwanted:  # where a later one is damaged
-                fetched = [
-                    unwanted.enter_context(await found.fetch(each.oid or "", each.apart)) for each in held
-                ]
+                fetched = [unwanted.enter_context(each) async for each in found]
                 unwanted.pop_all()
                 return fetched
 
@@ -201,7 +214,7 @@ async def entries(
     Raises NotARepository, NotInSnapshot, SnapshotUnusable, GitError.
     """
     plain = [relative(path, chosen.taken.id) for path in below]
-    opened = await shelf.open(chosen)
+    opened = await shelf.open(chosen, again=True)
     with usable(chosen):
         parts = await opened.parts(plain)
         if after is not None:
@@ -214,28 +227,28 @@ async def entries(
 
 
 class Source:
-    """The entries of one snapshot and their contents, for one task at a time."""
+    """The entries of one snapshot and their contents."""
 
-    def __init__(self, chosen: Chosen, opened: Opened, found: contents.Contents) -> None:
-        self._chosen, self._opened, self._found = chosen, opened, found
+    def __init__(self, chosen: Chosen, opened: Opened) -> None:
+        self._chosen, self._opened = chosen, opened
 
     async def parts(self, below: bytes) -> list[Part]:
         """Returns a path and all below it. Raises NotInSnapshot, SnapshotUnusable, GitError."""
         with usable(self._chosen):
             return await self._opened.parts([below])
 
-    async def content(self, part: Part) -> IO[bytes]:
-        """Returns what is in a file, or a link's target; the caller closes it. Raises SnapshotUnusable."""
+    async def contents(self, parts: Sequence[Part]) -> AsyncGenerator[IO[bytes]]:
+        """Yields what is in each file, or a link's target; the caller closes it. Raises SnapshotUnusable."""
+        wanted = [(each.oid or "", each.sha256) for each in parts]
         with usable(self._chosen):
-            return await self._found.fetch(part.oid or "", part.sha256)
+            async with aclosing(contents.contents(self._opened, wanted)) as found:
+                async for each in found:
+                    yield each
 
 
-@asynccontextmanager
-async def open_parts(shelf: Shelf, chosen: Chosen) -> AsyncIterator[Source]:
+async def open_parts(shelf: Shelf, chosen: Chosen) -> Source:
     """Opens a snapshot for more than one look. Raises NotARepository, SnapshotUnusable."""
-    opened = await shelf.open(chosen)
-    async with contents.contents(opened) as found:
-        yield Source(chosen, opened, found)
+    return Source(chosen, await shelf.open(chosen))
 
 
 def entry_document(part: Part) -> SnapshotEntry:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import TYPE_CHECKING
 
 import shtab
 
 from adapters.cli import DONE, UNUSABLE
-from adapters.cli.parser import Misused, build_parser
+from adapters.cli.parser import SNAPSHOTS, Misused, build_parser
 
 if TYPE_CHECKING:
     from argparse import Action, Namespace
     from collections.abc import Iterable, Iterator
 
 SHELLS = ("bash", "zsh", "tcsh")
+ABOUT = re.compile(r"^  (\w+) .*?  +(\S.*)$", re.MULTILINE)  # a word and what it does, as the help has them
 LANES, EVERY_LANE = "lanes", "every-lane"  # what the scripts ask for; not for people
-OF_THE_PAST = ("restore", "show", "log")  # commands that also take lanes which are gone
+OF_THE_PAST = ("restore", "show", "log", "snapshot list")  # commands that also take lanes which are gone
 
 # Both scripts pass on which repository and which state directory the line is about. They read the answer as
 # data: `compgen -W` would expand it.
@@ -43,6 +45,7 @@ _laneyard_ask() {
 }
 _laneyard_lanes() { _laneyard_ask lanes "$1"; }
 _laneyard_every_lane() { _laneyard_ask every-lane "$1"; }
+_shtab_laneyard_snapshot_pos_0_COMPGEN=_laneyard_lanes # beside the words
 """
 # In zsh the words of the line are cut off before a command's own arguments are completed: they are kept here.
 ZSH = """\
@@ -66,6 +69,8 @@ _laneyard_ask() {
 }
 _laneyard_lanes() { _laneyard_ask lanes; }
 _laneyard_every_lane() { _laneyard_ask every-lane; }
+functions[_laneyard_words]=$functions[_shtab_laneyard_snapshot_commands]
+_shtab_laneyard_snapshot_commands() { _laneyard_words; _laneyard_lanes; } # beside the words
 """
 PREAMBLES = {"bash": BASH, "zsh": ZSH}  # tcsh has no functions: it gets no names of lanes
 
@@ -85,10 +90,22 @@ def run_completion(arguments: Namespace) -> int:
 def script(shell: str) -> str:
     """Returns what a shell has to read."""
     parser = build_parser()
+    _tell_words(parser)
     for command, each in _actions(parser):
         _complete(command, each)
     made: str = shtab.complete(parser, shell, preamble=PREAMBLES.get(shell, ""))
     return made
+
+
+def _tell_words(parser: argparse.ArgumentParser) -> None:
+    """Has the words that may stand in a lane's place told as commands, as the generator reads them."""
+    (commands,) = (each.choices for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    snapshot = commands["snapshot"]
+    for each in snapshot._get_positional_actions():
+        snapshot._actions.remove(each)
+    words, about = snapshot.add_subparsers(metavar="WORD"), dict(ABOUT.findall(SNAPSHOTS))
+    for word, each in snapshot.words.items():
+        words.add_parser(word, parents=[each], add_help=False, help=about[word])
 
 
 def _actions(parser: argparse.ArgumentParser, command: str = "") -> Iterator[tuple[str, Action]]:
@@ -96,7 +113,7 @@ def _actions(parser: argparse.ArgumentParser, command: str = "") -> Iterator[tup
     for each in parser._actions:
         if isinstance(each, argparse._SubParsersAction):
             for name, below in each.choices.items():
-                yield from _actions(below, name)
+                yield from _actions(below, f"{command} {name}".strip())
         else:
             yield command, each
 
@@ -106,6 +123,8 @@ def _complete(command: str, action: Action) -> None:
     if action.metavar == "LANE":
         function = "_laneyard_every_lane" if command in OF_THE_PAST else "_laneyard_lanes"
         action.complete = {"bash": function, "zsh": function}  # type: ignore[attr-defined]
+    elif action.metavar == "SNAPSHOT":
+        action.complete = {"bash": "_laneyard_every_lane", "zsh": "_laneyard_every_lane"}  # type: ignore[attr-defined]
     elif action.metavar in ("REPO", "DIR"):
         action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     elif action.metavar == "SHELL":

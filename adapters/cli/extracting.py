@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from adapters.api.answers import Answer
 from adapters.api.snapshot_documents import Extracted
-from adapters.api.words import count
+from adapters.api.words import count, legible, several
 from adapters.cli.telling import told
 from adapters.files.errors import words
-from adapters.snapshots.reading.extraction import Extraction, Unwritable, outermost
+from adapters.snapshots.reading.extraction import Extraction, NoRoom, Unwritable, outermost
 from adapters.snapshots.reading.reading import Part, relative
 from domain.paths import display, pack, unpack
 
@@ -34,16 +35,25 @@ async def extract(
     """
     directory = os.path.abspath(os.fsencode(arguments.to))
     chosen = outermost([relative(path, snapshot) for path in paths])
-    entries = [part for path in chosen for part in await parts(path)]
-    tops = [each.path for each in entries if b"/" not in each.path] if chosen == [b""] else chosen
+    found = [part for path in chosen for part in await parts(path)]
+    tops = [each.path for each in found if b"/" not in each.path] if chosen == [b""] else chosen
+    entries = [each for each in found if not _is_pointer(each) or each.path in tops]
+    left_out = [each.path for each in found if _is_pointer(each) and each.path not in tops]
     try:
         with Extraction(directory, tops) as extraction:
-            async with aclosing(contents([each for each in entries if each.kind != "directory"])) as found:
-                await _write(extraction, entries, found)
+            async with aclosing(contents([each for each in entries if each.kind != "directory"])) as pieces:
+                await _write(extraction, entries, pieces)
             extraction.finish()
     except OSError as error:
-        raise Unwritable(display(pack(directory)), error.strerror or words(error)) from error
-    return told(arguments, _answer(snapshot, directory, tops, extraction))
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        refusal = NoRoom if full else Unwritable
+        raise refusal(display(pack(directory)), error.strerror or words(error)) from error
+    return told(arguments, _answer(snapshot, directory, tops, left_out, extraction))
+
+
+def _is_pointer(part: Part) -> bool:
+    """Tells whether it is the `.git` file of a submodule, which elsewhere would lead nowhere."""
+    return part.kind == "file" and part.path.endswith(b"/.git")
 
 
 async def _write(
@@ -56,16 +66,27 @@ async def _write(
         extraction.end()
 
 
-def _answer(snapshot: str, directory: bytes, tops: Sequence[bytes], extraction: Extraction) -> Answer:
+def _answer(
+    snapshot: str,
+    directory: bytes,
+    tops: Sequence[bytes],
+    left_out: Sequence[bytes],
+    extraction: Extraction,
+) -> Answer:
     size = f"{count(extraction.entries, 'entry')}, {count(extraction.bytes, 'byte')}"
     document = Extracted(
         snapshot=snapshot,
         to=pack(directory),
         paths=tuple(map(pack, tops)),
+        left_out=tuple(map(pack, left_out)),
         entries=extraction.entries,
         bytes=extraction.bytes,
     )
-    return Answer(document=document, text=f"{size} of snapshot {snapshot} written to {display(document.to)}")
+    lines = [f"{size} of snapshot {snapshot} written to {legible(display(document.to))}"]
+    if left_out:
+        named = several([legible(display(each)) for each in document.left_out])
+        lines.append(f"note: a submodule's git directory comes back with a restore only; left out, {named}")
+    return Answer(document=document, text="\n".join(lines))
 
 
 def part_of(entry: dict[str, Any]) -> Part:

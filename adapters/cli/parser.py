@@ -9,6 +9,7 @@ FARTHEST = (1 << 53) - 1  # of positions; the service takes no others
 EDITIONS = 1 << 31
 GLOB = 100  # characters
 INCLUDED = "--include-ignored"
+ALL = "\0"  # its value where it stands alone: what no word of a command line can be
 NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 EPILOG = """\
@@ -19,7 +20,7 @@ exit codes: 0 done; 1 refused, nothing changed; 2 usage; 3 begun but not finishe
 """
 SNAPSHOTS = """\
 in place of LANE, words that look at what was captured, each with a --help of its own:
-  list [LANE]                          the snapshots that are kept
+  list [LANE] [--all]                  the snapshots that are kept, with --all of every repository
   show SNAPSHOT                        who took it and why, and what it holds
   diff SNAPSHOT [PATH ...]             what it changes, as git diff shows it
   cat SNAPSHOT PATH                    one file of it, as it is
@@ -82,9 +83,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def _attached(given: Sequence[str]) -> list[str]:
-    """Returns the words with an equals sign after `--include-ignored`: what follows it is no pattern."""
+    """Returns the words with a value for a bare `--include-ignored`: what follows it is no pattern."""
     end = given.index("--") if "--" in given else len(given)
-    return [f"{each}=" if each == INCLUDED and at < end else each for at, each in enumerate(given)]
+    return [f"{each}={ALL}" if each == INCLUDED and at < end else each for at, each in enumerate(given)]
 
 
 class _Included(argparse.Action):
@@ -99,19 +100,21 @@ class _Included(argparse.Action):
     ) -> None:
         """Raises Misused where both are said."""
         before = getattr(namespace, self.dest)
-        if before is not None and (before is True) != (values == ""):
+        if before is not None and (before is True) != (values == ALL):
             parser.error(f"{INCLUDED} stands alone or with patterns, not both")
-        setattr(namespace, self.dest, True if values == "" else [*(before or ()), values])
+        setattr(namespace, self.dest, True if values == ALL else [*(before or ()), values])
 
 
 def _pattern(text: str) -> str:
-    """Returns a pattern, or nothing for all."""
+    """Returns a pattern, or what stands for all."""
     from adapters.ignored.patterns import Pattern
 
+    if text == ALL:
+        return text
     if any("\ud800" <= each <= "\udfff" for each in text):
         raise argparse.ArgumentTypeError("a PATTERN is text: write ? for other bytes")
     try:
-        if text and Pattern(text).negated:
+        if Pattern(text).negated:
             raise argparse.ArgumentTypeError(f"{text[:40]!r} names nothing, it takes back")
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
@@ -147,6 +150,13 @@ def build_parser() -> Parser:
     for command in commands.choices.values():
         _add_everywhere(command)
     return parser
+
+
+def _path(text: str) -> str:
+    """Returns a path; an unset variable of a shell is none."""
+    if not text:
+        raise argparse.ArgumentTypeError("a path is not empty; . is all of it")
+    return text
 
 
 def _position(text: str) -> int:
@@ -224,10 +234,12 @@ def _add_looking_at_snapshots(snapshot: Parser) -> None:
     listing.add_argument("--all", action="store_true", help="of every repository")
     show.add_argument("--paths", action="store_true", help="name all paths, not the first of each class")
     show.add_argument("--verify", action="store_true", help="read all of it back now")
-    diff.add_argument("paths", metavar="PATH", nargs="*", help="only this, and what is below it")
-    cat.add_argument("path", metavar="PATH", help="relative to the lane")
-    extract.add_argument("paths", metavar="PATH", nargs="+", help="relative to the lane; . is all of it")
-    extract.add_argument("--to", metavar="DIR", required=True, help="where to; nothing there is overwritten")
+    below, inside = "only this, and what is below it", "relative to the lane"
+    diff.add_argument("paths", metavar="PATH", nargs="*", type=_path, help=below)
+    cat.add_argument("path", metavar="PATH", type=_path, help=inside)
+    extract.add_argument("paths", metavar="PATH", nargs="+", type=_path, help=f"{inside}; . is all of it")
+    kept = "where to; nothing there is overwritten"
+    extract.add_argument("--to", metavar="DIR", type=_path, required=True, help=kept)
     for each in (diff, cat):
         each.add_argument("--staged", action="store_true", help="what was staged, not the worktree")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import IO, TYPE_CHECKING
 
 import trio
@@ -67,7 +68,9 @@ async def _show(arguments: Namespace, shelf: snapshots.Shelf, chosen: choosing.C
 
 
 async def _diff(arguments: Namespace, shelf: snapshots.Shelf, chosen: choosing.Chosen) -> int:
-    put(await snapshots.diff(shelf, chosen, paths(arguments), staged=arguments.staged))
+    async with aclosing(snapshots.diff(shelf, chosen, paths(arguments), staged=arguments.staged)) as pieces:
+        async for piece in pieces:
+            put(piece)
     return DONE
 
 
@@ -81,14 +84,15 @@ async def _cat(arguments: Namespace, shelf: snapshots.Shelf, chosen: choosing.Ch
 async def _extract(arguments: Namespace, shelf: snapshots.Shelf, chosen: choosing.Chosen) -> int:
     from adapters.cli import extracting
 
-    async with snapshots.open_parts(shelf, chosen) as source:
+    source = await snapshots.open_parts(shelf, chosen)
 
-        async def contents(parts: Sequence[Part]) -> AsyncGenerator[Iterator[bytes], None]:
-            for each in parts:
-                yield _pieces(await source.content(each))
+    async def contents(parts: Sequence[Part]) -> AsyncGenerator[Iterator[bytes], None]:
+        async with aclosing(source.contents(parts)) as found:
+            async for each in found:
+                yield _pieces(each)
 
-        wanted = paths(arguments)
-        return await extracting.extract(arguments, chosen.taken.id, wanted, source.parts, contents)
+    wanted = paths(arguments)
+    return await extracting.extract(arguments, chosen.taken.id, wanted, source.parts, contents)
 
 
 def _pieces(found: IO[bytes]) -> Iterator[bytes]:

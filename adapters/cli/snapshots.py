@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -70,11 +71,12 @@ def paths(arguments: Namespace) -> list[bytes]:
 
 
 def put(data: bytes) -> None:
-    """Prints bytes as they are. Raises OSError."""
+    """Prints bytes as they are. Raises OSError, also where there is nowhere to print them."""
     hush()
-    if sys.stdout is not None:  # None where it was closed before the program began
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+    if sys.stdout is None:  # it was closed before the program began
+        raise OSError(errno.EBADF, "standard output is closed")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
 
 
 def _asked(service: Service) -> int:
@@ -101,10 +103,9 @@ def _show(service: Service) -> int:
 def _diff(service: Service) -> int:
     found = [f"below={quoted(packed(each or b'.'))}" for each in paths(service.arguments)]
     found += ["staged=true"] if service.arguments.staged else []
-    answer = service.get("?".join([_address(service, "/diff"), "&".join(found)]).rstrip("?"))
-    if answer.status >= 400:
-        return service.tell(answer)
-    put(answer.body)
+    asked = "?".join([_address(service, "/diff"), "&".join(found)]).rstrip("?")
+    for piece in _body(service, asked):
+        put(piece)
     return DONE
 
 
@@ -178,6 +179,11 @@ def _content(
     """Yields the content of one path after the other. Raises Told, ClientError."""
     query = [f"path={quoted(packed(each or b'.'))}" for each in names]
     asked = f"{address}/content?" + "&".join([*query, "staged=true"] if staged else query)
+    yield from _body(service, asked)
+
+
+def _body(service: Service, asked: str) -> Iterator[bytes]:
+    """Yields an answer of any length. Raises Told, ClientError."""
     headers = {"Accept": BYTES, "Laneyard-Client": service.client}
     incoming = service.connection.stream("GET", asked, headers)
     if incoming.status != OK:

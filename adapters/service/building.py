@@ -14,6 +14,7 @@ from adapters.service.service import Service, Station
 from adapters.service.stream.tail import Tail
 from adapters.service.tables import Tables
 from adapters.service.web.commanding import weight
+from adapters.snapshots.reading.recent import Recent
 from adapters.store.reader import Reader
 from adapters.wiring import open_store, yard_over
 
@@ -56,6 +57,6 @@ def isolate(service: Service, key: str) -> Isolate[Station]:
 async def station(service: Service) -> AsyncIterator[Station]:
     """Opens what an isolate works with, in its own thread."""
     async with yard_over(service.settings, service.journal) as yard:
-        opened = Station(yard, Glances())
+        opened = Station(yard, Glances(), Recent())
         with service.at_work(opened):
             yield opened

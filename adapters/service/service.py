@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from adapters.service.isolates.isolate import Isolate, Isolates
     from adapters.service.stream.tail import Tail
     from adapters.service.tables import Tables
+    from adapters.snapshots.reading.recent import Recent
     from adapters.store.journal import Journal
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard
@@ -43,10 +44,11 @@ SCOPES = 1000  # places that lists have been asked about, and that are remembere
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Station:
-    """What an isolate works with: a yard of its own, and what it has seen of its repository's lanes."""
+    """What an isolate works with: a yard of its own, and what it has seen of its repository."""
 
     yard: Yard
     glances: Glances
+    recent: Recent
 
     def retune(self, settings: Settings) -> None:
         """Works with other settings from the next step on; may be called in any thread."""

@@ -95,7 +95,8 @@ OPERATIONS = {
     "discard": Words(
         "lanes",
         "Way out of a review: discard",
-        f"Deletes the lane with a recorded consent to lose what is not kept. {EXITS}",
+        "Deletes the lane with a recorded consent that names what is not kept. For a lane in the state "
+        "`needs-review`, or in quarantine where its reaping is refused (`cannot_hold`, `unknown_ignored`).",
     ),
     "listEvents": Words(
         "events",

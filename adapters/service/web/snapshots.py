@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
+from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
@@ -18,7 +19,7 @@ from adapters.service.web.responding import OUTCOME, TEXT, respond, sent
 from domain.paths import unpack
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
     from typing import Any
 
     from litestar import Response
@@ -69,14 +70,20 @@ async def show(request: Http, snapshot: str, *, whole: bool, read_back: bool) ->
     return respond(request, await _look(request, snapshot, work))
 
 
-async def diff(request: Http, snapshot: str, below: Sequence[str], *, staged: bool) -> Response[bytes]:
+async def diff(request: Http, snapshot: str, below: Sequence[str], *, staged: bool) -> Response[Any]:
     """Answers with the difference from the commit, as git shows it."""
     paths = [unpack(each) for each in below]
 
-    async def work(shelf: Shelf, chosen: Chosen) -> bytes:
-        return await snapshots.diff(shelf, chosen, paths, staged=staged)
+    async def work(shelf: Shelf, chosen: Chosen) -> list[IO[bytes]]:
+        with ExitStack() as unwanted:  # where git fails in the middle
+            whole = unwanted.enter_context(SpooledTemporaryFile(AT_ONCE, dir=os.fsdecode(shelf.state_dir)))
+            async with aclosing(snapshots.diff(shelf, chosen, paths, staged=staged)) as pieces:
+                async for piece in pieces:
+                    whole.write(piece)
+            unwanted.pop_all()
+            return [whole]
 
-    return sent(await _look(request, snapshot, work), TEXT, 200, {OUTCOME: "done"})
+    return await _answer(await _look(request, snapshot, work), TEXT)
 
 
 async def entries(
@@ -108,12 +115,16 @@ async def content(request: Http, snapshot: str, paths: Sequence[str], *, staged:
     async def work(shelf: Shelf, chosen: Chosen) -> list[IO[bytes]]:
         return await snapshots.content(shelf, chosen, wanted, staged=staged)
 
-    found = await _look(request, snapshot, work)
+    return await _answer(await _look(request, snapshot, work), BYTES)
+
+
+async def _answer(found: Sequence[IO[bytes]], media: str) -> Response[Any]:
+    """Answers with contents, one after the other, and closes them."""
     size = sum(map(_size, found))
     if size <= AT_ONCE:
-        return sent(b"".join([piece async for piece in _pieces(found)]), BYTES, 200, {OUTCOME: "done"})
+        return sent(b"".join([piece async for piece in _pieces(found)]), media, 200, {OUTCOME: "done"})
     headers = {OUTCOME: "done", "Content-Length": str(size)}
-    return Stream(_pieces(found), media_type=BYTES, headers=headers)
+    return Stream(_pieces(found), media_type=media, headers=headers)
 
 
 def _size(content: IO[bytes]) -> int:
@@ -126,9 +137,22 @@ async def _pieces(found: Sequence[IO[bytes]]) -> AsyncIterator[bytes]:
     with ExitStack() as stack:
         for each in found:
             stack.enter_context(each)
-        for each in found:
-            while piece := await trio.to_thread.run_sync(each.read, PIECE):
-                yield piece
+        pieces = _gathered(found)
+        while piece := await trio.to_thread.run_sync(next, pieces, b""):
+            yield piece
+
+
+def _gathered(found: Sequence[IO[bytes]]) -> Iterator[bytes]:
+    """Yields what is in all of them in pieces of some size, as each is read in another thread."""
+    gathered = bytearray()
+    for each in found:
+        while piece := each.read(PIECE):
+            gathered += piece
+            if len(gathered) >= PIECE:
+                yield bytes(gathered)
+                gathered.clear()
+    if gathered:
+        yield bytes(gathered)
 
 
 async def _look(request: Http, snapshot: str, work: Callable[[Shelf, Chosen], Awaitable[T]]) -> T:
@@ -142,7 +166,7 @@ async def _look(request: Http, snapshot: str, work: Callable[[Shelf, Chosen], Aw
 
     async def look(station: Station) -> T:
         yard = station.yard
-        return await work(snapshots.Shelf(yard.git, state_dir, yard.reader), chosen)
+        return await work(snapshots.Shelf(yard.git, state_dir, yard.reader, station.recent), chosen)
 
     # As long as a capture may take: what is read back may be all of it.
     seconds = service.settings.configuration.git.write_timeout

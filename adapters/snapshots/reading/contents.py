@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import asynccontextmanager
+from contextlib import aclosing
 from io import BytesIO
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
@@ -14,64 +14,56 @@ import trio
 from adapters.files.blob import blob_hash
 from adapters.files.errors import words
 from adapters.git.door import Location
-from adapters.snapshots.files import PIECE, Files, SnapshotDamaged
+from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import algorithm_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, Sequence
 
-    from adapters.git.conversation import Conversation
     from adapters.snapshots.reading.reading import Opened
 
 IN_MEMORY = 8 << 20  # bytes of content from git that are kept in memory; more goes to an unnamed file
 
 
-class Contents:
-    """The contents of one snapshot, for one task at a time."""
+async def contents(opened: Opened, wanted: Sequence[tuple[str, str | None]]) -> AsyncGenerator[IO[bytes]]:
+    """Yields the content of each blob, or file apart, in their order; the caller closes it.
 
-    def __init__(self, opened: Opened, conversation: Conversation) -> None:
-        self._directory, self._conversation = opened.directory, conversation
-
-    async def fetch(self, oid: str, sha256: str | None = None) -> IO[bytes]:
-        """Returns the content of a blob, or of a file apart, at its beginning; the caller closes it.
-
-        Raises SnapshotDamaged, GitFailed, OSError.
-        """
-        if sha256 is not None:
-            return await trio.to_thread.run_sync(_from_files, self._directory, sha256)
-        return await self._from_git(oid)
-
-    async def _from_git(self, oid: str) -> IO[bytes]:
-        await self._conversation.send(oid.encode() + b"\n")
-        answer = (await self._conversation.line()).split(b" ")
-        if len(answer) != 3 or answer[1] != b"blob":
-            raise SnapshotDamaged(f"the blob {oid} is missing")
-        left = int(answer[2])
-        total = blob_hash(algorithm_of(oid), left)
-        place = os.fsdecode(self._directory)
-        found = BytesIO() if left <= IN_MEMORY else TemporaryFile(dir=place)  # noqa: SIM115 (given away)
-        try:
-            while left:
-                piece = await self._conversation.exactly(min(left, PIECE))
-                total.update(piece)
-                found.write(piece)
-                left -= len(piece)
-            await self._conversation.exactly(1)
-            if total.hexdigest() != oid:
-                raise SnapshotDamaged(f"the blob {oid} does not have the bytes that were captured")
-            found.seek(0)
-        except BaseException:
-            found.close()
-            raise
-        return found
-
-
-@asynccontextmanager
-async def contents(opened: Opened) -> AsyncIterator[Contents]:
-    """Opens the contents of a snapshot."""
+    Git is asked for all of them at once. Raises SnapshotDamaged, GitFailed, OSError.
+    """
+    oids = [oid for oid, sha256 in wanted if sha256 is None]
     arguments = (b"cat-file", b"--batch")
-    async with opened.git.converse(*arguments, repository=Location(opened.common)) as conversation:
-        yield Contents(opened, conversation)
+    async with (
+        opened.git.converse(*arguments, repository=Location(opened.common)) as conversation,
+        aclosing(conversation.objects(oids)) as found,
+    ):
+        for oid, sha256 in wanted:
+            if sha256 is None:
+                yield await _from_git(opened.directory, oid, found)
+            else:
+                yield await trio.to_thread.run_sync(_from_files, opened.directory, sha256)
+
+
+async def _from_git(directory: bytes, oid: str, found: AsyncGenerator[tuple[bytes, bytes, int]]) -> IO[bytes]:
+    head, piece, left = await anext(found)
+    if not head.startswith(b"blob "):
+        raise SnapshotDamaged(f"the blob {oid} is missing")
+    size = int(head[5:])
+    total, place = blob_hash(algorithm_of(oid), size), os.fsdecode(directory)
+    content = BytesIO() if size <= IN_MEMORY else TemporaryFile(dir=place)  # noqa: SIM115 (given away)
+    try:
+        total.update(piece)
+        content.write(piece)
+        while left:
+            _, piece, left = await anext(found)
+            total.update(piece)
+            content.write(piece)
+        if total.hexdigest() != oid:
+            raise SnapshotDamaged(f"the blob {oid} does not have the bytes that were captured")
+        content.seek(0)
+    except BaseException:
+        content.close()
+        raise
+    return content
 
 
 def _from_files(directory: bytes, digest: str) -> IO[bytes]:

@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -32,30 +33,46 @@ class AlreadyThere(PathInUse):
     """What should be written is there already."""
 
     paths: tuple[str, ...] = ()
-    text = "in {path} there is already {paths}, and nothing is ever overwritten."
+    text = "in {path!r} there is already {paths}, and nothing is ever overwritten."
+    quoted = ("paths",)
     remedy = "Move it out of the way, or choose another directory with --to."
 
 
 class Unwritable(NotWritable):
     """The system does not let it be written there."""
 
-    remedy = "Make it writable, make room, or choose another directory with --to."
+    text = "nothing can be written to {path!r}: {why}."
+    remedy = "Make it writable, or choose another directory with --to."
+
+
+class NoRoom(NotWritable):
+    """The disk or the user's share of it is full; nothing of what was to be extracted is left there."""
+
+    code = "disk_full"
+    text = "what was to be written to {path!r} does not fit: {why}."
+    remedy = "Free some space and try again, or choose another directory with --to."
+    status = 507
 
 
 class Extraction:
     """One writing of paths that are to appear in a directory, which is made if it is not there.
 
     For each entry, in the order of the tree: `begin`, `write` as often as there are pieces, `end`; then
-    `finish`. Leaving the block before that leaves nothing.
+    `finish`. Leaving the block before that leaves nothing, also no directory that was made for it.
     """
 
     def __init__(self, directory: bytes, tops: Sequence[bytes]) -> None:
         """Raises AlreadyThere, FilesError, OSError."""
         self.entries = self.bytes = 0
         self._place, self._tops = directory, tuple(tops)
-        os.makedirs(directory, exist_ok=True)
-        self._root = os.open(directory, DIRECTORY & ~os.O_NOFOLLOW)
+        self._made, self._finished = _missing(directory), False
         self._staging = TEMPORARY + secrets.token_hex(8).encode()
+        try:
+            os.makedirs(directory, exist_ok=True)
+            self._root = os.open(directory, DIRECTORY & ~os.O_NOFOLLOW)
+        except OSError:
+            _unmake(self._made)
+            raise
         try:
             self._require_free()
             os.mkdir(self._staging, 0o700, dir_fd=self._root)
@@ -63,6 +80,7 @@ class Extraction:
             self._descent = Descent(staging, os.open(self._staging, DIRECTORY, dir_fd=self._root))
         except BaseException:
             os.close(self._root)
+            _unmake(self._made)
             raise
         self._inside: list[Part] = []
         self._roots: dict[bytes, Part] = {}
@@ -82,6 +100,8 @@ class Extraction:
             _discard(self._root, self._staging)
         finally:
             os.close(self._root)
+            if not self._finished:
+                _unmake(self._made)
 
     def begin(self, part: Part) -> None:
         """Begins an entry. Raises SnapshotDamaged for one that has no place among the others, and OSError."""
@@ -133,6 +153,7 @@ class Extraction:
                 if top in self._roots:  # only now: what may not be written to cannot be moved either
                     with owned(os.open(name, DIRECTORY, dir_fd=parent)) as descriptor:
                         _finish(descriptor, self._roots[top])
+        self._finished = True
 
     def _go_to(self, path: bytes) -> bytes:
         """Goes to the directory in which an entry is made, and returns its name there."""
@@ -222,6 +243,22 @@ def _finish(descriptor: int, part: Part) -> None:
     os.fchmod(descriptor, part.mode)
     if part.mtime_ns is not None:
         os.utime(descriptor, ns=(part.mtime_ns, part.mtime_ns))
+
+
+def _missing(directory: bytes) -> list[bytes]:
+    """Returns the directories that have to be made so that this one is there, itself first."""
+    found: list[bytes] = []
+    while not os.path.lexists(directory):
+        found.append(directory)
+        directory = os.path.dirname(directory)
+    return found
+
+
+def _unmake(directories: Sequence[bytes]) -> None:
+    """Deletes the directories that were made, as far as nobody has put anything there."""
+    with suppress(OSError):
+        for each in directories:
+            os.rmdir(each)
 
 
 def _status(parent: int, name: bytes) -> os.stat_result:

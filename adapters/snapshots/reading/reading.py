@@ -11,6 +11,7 @@ import msgspec
 import trio
 
 from adapters.git.door import Location
+from adapters.git.index import survey_index
 from adapters.git.parse import terminated
 from adapters.git.refs import read_ref
 from adapters.snapshots import objects
@@ -27,6 +28,7 @@ from adapters.snapshots.manifest import (
     ordinary,
     snapshot_dir,
 )
+from adapters.snapshots.registration import registration
 from domain.errors import NotARepository, NotInSnapshot
 from domain.paths import display, pack, unpack
 
@@ -41,6 +43,9 @@ EMPTY_TREE = {  # what git knows in every repository
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
+
+
+STAGES = {1: "the base", 2: "ours", 3: "theirs"}
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
@@ -137,9 +142,11 @@ class Opened:
 
     async def staged_at(self, paths: Sequence[bytes]) -> list[Held]:
         """Returns the file or link that was staged at each path. Raises NotInSnapshot where none was."""
-        staged, found = await self.staged(), []
+        staged, unmerged, found = await self.staged(), await self.unmerged(), []
         for path in paths:
             entry = staged.get(path)
+            if path in unmerged:
+                raise self._refused(path, f"it is unmerged, with {_stages(unmerged[path])}")
             if entry is None or entry.mode == GITLINK:
                 raise self._refused(path, "nothing is staged there" if entry is None else "it is a submodule")
             found.append(_plain(path, entry.mode, entry.oid, self.manifest.file_mode))
@@ -163,14 +170,29 @@ class Opened:
     def _refused(self, path: bytes, why: str) -> NotInSnapshot:
         return NotInSnapshot(self.manifest.id, display(pack(path)), why)
 
-    async def _committed(self, paths: Sequence[bytes]) -> dict[bytes, Held]:
-        """Returns what the commit has at these paths, without reading all of it."""
-        named, head = [each for each in paths if each], self.manifest.head
+    async def require(self, paths: Sequence[bytes], *commits: str) -> None:
+        """Raises NotInSnapshot for a path at which neither a commit nor the manifest has anything."""
+        left = [each for each in paths if each and each not in self.held and self._directory(each) is None]
+        for commit in commits:
+            known = await self._committed(left, commit) if left else {}
+            left = [each for each in left if each not in known]
+        if left:
+            raise self.missing(left[0])
+
+    async def unmerged(self) -> dict[bytes, tuple[int, ...]]:
+        """Returns the paths that were in conflict, with the stages that the index had of each."""
+        if all(each.name != "index" for each in self.manifest.registration):
+            return {}
+        return await trio.to_thread.run_sync(_unmerged, Files(self.directory), self.manifest)
+
+    async def _committed(self, paths: Sequence[bytes], commit: str | None = None) -> dict[bytes, Held | None]:
+        """Returns what a commit, by default the head, has at these paths, without reading all of it."""
+        named, head = [each for each in paths if each], self.manifest.head if commit is None else commit
         if not head or not named:
             return {}
         arguments = (b"--literal-pathspecs", b"ls-tree", b"-t", b"-z", b"--full-tree", b"--end-of-options")
         ran = await self.git.run(*arguments, head.encode(), *named, repository=Location(self.common))
-        found = {}
+        found: dict[bytes, Held | None] = {}
         for record in terminated("ls-tree", ran.out, b"\0"):
             header, _, path = record.partition(b"\t")
             mode, kind, oid = header.split(b" ")
@@ -203,7 +225,8 @@ async def open_snapshot(git: Git, state_dir: bytes, repository: str, taken: Snap
     manifest = await trio.to_thread.run_sync(load, directory, taken.manifest)
     at = await read_ref(git, common, taken.ref.encode())
     if at != taken.commit:
-        raise SnapshotDamaged(f"{taken.ref} is at {at}, not at {taken.commit}")
+        found = "is not there" if at is None else f"is at {at}, not at {taken.commit}"
+        raise SnapshotDamaged(f"{taken.ref} {found}")
     return Opened(git, common, directory, manifest)
 
 
@@ -216,6 +239,22 @@ def relative(path: bytes, snapshot: str) -> bytes:
     if path.startswith(b"/") or b".." in parts or b"\0" in path:
         raise NotInSnapshot(snapshot, display(pack(path)), "a path is relative to the lane, and stays in it")
     return b"/".join(parts)
+
+
+def _unmerged(files: Files, manifest: Manifest) -> dict[bytes, tuple[int, ...]]:
+    data = registration.kept(files, manifest.registration, "index")
+    seen = survey_index(data, 20 if manifest.algorithm == "sha1" else 32)
+    if not (seen.conflicted or seen.split):
+        return {}
+    found: dict[bytes, tuple[int, ...]] = {}
+    for each in registration.staged(files, manifest.registration).entries:
+        if each.stage:
+            found[each.path] = (*found.get(each.path, ()), each.stage)
+    return found
+
+
+def _stages(stages: Sequence[int]) -> str:
+    return " and ".join(f"stage {each} ({STAGES[each]})" for each in stages)
 
 
 def _within(path: bytes, roots: frozenset[bytes]) -> bool:

@@ -12,14 +12,15 @@ from adapters.files.errors import words
 from adapters.git.heads import OPERATIONS
 from adapters.snapshots import objects
 from adapters.snapshots.files import Files, SnapshotDamaged
-from adapters.snapshots.manifest import GITLINK, parents
+from adapters.snapshots.manifest import GITLINK, Held, parents
+from adapters.snapshots.position import tree_of
 from domain.paths import is_inside, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from adapters.git.parse import TreeEntry
-    from adapters.snapshots.manifest import Held, Registered
+    from adapters.snapshots.manifest import Registered
     from adapters.snapshots.reading.reading import Opened
 
 
@@ -41,6 +42,7 @@ async def summarise(opened: Opened) -> tuple[Sort, ...]:
         plain = path in full and held.mode == opened.manifest.directory_mode
         for name in _classes(held, known=path in known, full=path in full, plain=plain):
             sorts[name].append(held)
+    sorts["changed"] += await _moved(opened, tree)
     omitted = opened.manifest.omitted
     sorts["deleted"] = [
         each for each in sorts["deleted"] if not any(is_inside(each.path, o) for o in omitted)
@@ -49,6 +51,15 @@ async def summarise(opened: Opened) -> tuple[Sort, ...]:
     found.insert(OF_ENTRIES.index("apart"), await _staged(opened, tree, staged))
     found.append(_registration(opened))
     return tuple(each for each in found if each.paths)
+
+
+async def _moved(opened: Opened, tree: dict[bytes, TreeEntry]) -> list[Held]:
+    """Returns the submodules that are at other commits than the lane's commit has."""
+    if not any(path.endswith(b"/.git") for path in opened.held):
+        return []
+    now = await tree_of(opened.git, opened.common, opened.manifest.commit)
+    links = (path for path, entry in now.items() if entry.mode == GITLINK and tree.get(path) != entry)
+    return [Held(pack(path), "directory", 0, 0, None) for path in links]
 
 
 def operation(registered: Iterable[Registered]) -> str | None:

@@ -132,8 +132,7 @@ def test_a_link_that_appears_on_the_way_is_not_followed(tmp_path: Path) -> None:
 def test_an_entry_that_has_no_place_is_refused(tmp_path: Path, path: bytes) -> None:
     with pytest.raises(SnapshotDamaged):
         write(tmp_path / "out", [b"a"], [part(b"a", "directory", 0o755), part(path)])
-    assert os.listdir(tmp_path / "out") == []
-    assert os.listdir(tmp_path) == ["out"]
+    assert os.listdir(tmp_path) == []
 
 
 def interrupted() -> None:
@@ -153,9 +152,27 @@ def test_what_is_given_up_leaves_nothing_and_touches_nothing_behind_a_link(tmp_p
     ]
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path / "out", [b"d"], parts, bytes(other), meanwhile=interrupted)
-    assert os.listdir(tmp_path / "out") == []
+    assert not (tmp_path / "out").exists()
     assert stat.S_IMODE(other.stat().st_mode) == 0o750
     assert os.listdir(other) == ["kept"]
+
+
+def test_a_directory_that_was_made_goes_where_nothing_came_to_be(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "made/out", [b"f"], [part(b"f")], meanwhile=interrupted)
+    assert os.listdir(tmp_path) == []
+
+    def his() -> None:
+        (tmp_path / "made/his").touch()
+        interrupted()
+
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "made/out", [b"f"], [part(b"f")], meanwhile=his)
+    assert os.listdir(tmp_path / "made") == ["his"]
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        write(tmp_path / "file/below", [b"f"], [part(b"f")])
+    assert sorted(os.listdir(tmp_path)) == ["file", "made"]
 
 
 def test_paths_inside_others_are_not_asked_for_twice() -> None:

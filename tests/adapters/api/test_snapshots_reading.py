@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -59,6 +59,10 @@ class Look:
         (found,) = await snapshots.content(self.shelf, self.chosen, [path], staged=staged)
         with found:
             return found.read()
+
+    async def diff(self, *paths: bytes, staged: bool = False) -> bytes:
+        pieces = snapshots.diff(self.shelf, self.chosen, paths, staged=staged)
+        return b"".join([piece async for piece in pieces])
 
     async def entries(self, *below: bytes, after: str | None = None, limit: int = 100) -> Any:  # noqa: ANN401
         return (await snapshots.entries(self.shelf, self.chosen, below, after, limit)).document
@@ -205,6 +209,23 @@ async def test_the_entries_are_what_a_restore_would_make(tmp_path: Path) -> None
         assert {each.mtime_ns for each in (await seen.entries()).entries} == {None}
 
 
+async def test_many_contents_cost_one_opening_and_one_git_each_time(tmp_path: Path) -> None:
+    def many(world: World, place: bytes) -> None:
+        for number in range(200):
+            write(place, b"new-%03d" % number, b"%d" % number)
+
+    async with look(tmp_path, many) as seen:
+        names = [b"new-%03d" % number for number in range(200)]
+        await seen.entries()
+        before = seen.shelf.git.started
+        for some in (names[:100], names[100:]):
+            found = await snapshots.content(seen.shelf, seen.chosen, some, staged=False)
+            assert [each.read() for each in found] == [b"%d" % int(name[4:]) for name in some]
+            for each in found:
+                each.close()
+        assert seen.shelf.git.started == before + 2
+
+
 async def test_entries_come_in_pages_without_a_gap(tmp_path: Path) -> None:
     async with look(tmp_path, everything) as seen:
         whole = (await seen.entries()).entries
@@ -232,17 +253,87 @@ async def test_the_difference_is_that_of_git_without_its_programs(tmp_path: Path
         write(world.common, b"info/attributes", b"* diff=evil\n")
 
     async with look(tmp_path, attributed) as seen:
-        found = await snapshots.diff(seen.shelf, seen.chosen, [], staged=False)
+        found = await seen.diff()
         assert b"-committed\n+changed\n" in found
         assert b"\x1b[" not in found
         assert b"of the index" not in found
-        staged = await snapshots.diff(seen.shelf, seen.chosen, [], staged=True)
+        staged = await seen.diff(staged=True)
         assert b"+of the index\n" in staged
         assert b"changed" not in staged
-        only = await snapshots.diff(seen.shelf, seen.chosen, [b"base", b"arr*"], staged=False)
+        only = await seen.diff(b"base", b"below")
         assert only.count(b"diff --git") == 1
         made = {path.name for path in tmp_path.rglob("*")}
         assert made.isdisjoint({"TEXTCONV", "COMMAND", "EXTERNAL"})
+
+
+@pytest.mark.parametrize("path", [b"never", b"b*", b":(top)base", b"new"])
+async def test_a_difference_at_what_is_nowhere_is_refused(tmp_path: Path, path: bytes) -> None:
+    async with look(tmp_path, everything) as seen:
+        with pytest.raises(NotInSnapshot, match="nothing was there"):
+            await seen.diff(b"base", path)
+        for known in (b"gone", b"empty", b"below/base", b"below", b"staged", b".", b"new\n\xff"):
+            await seen.diff(known)
+
+
+@pytest.mark.slow
+async def test_a_difference_of_any_length_is_shown(tmp_path: Path) -> None:
+    line, lines = b"a line that is a good deal longer than its number: %d\n", 100_000
+
+    def large(world: World, place: bytes) -> None:
+        for number in range(14):
+            write(place, b"new-%d" % number, b"".join(line % each for each in range(lines)))
+
+    async with look(tmp_path, large) as seen:
+        length = 0
+        async for piece in snapshots.diff(seen.shelf, seen.chosen, [], staged=False):
+            assert len(piece) <= 8 << 20
+            length += len(piece)
+        assert length > 64 << 20
+
+
+def conflicting(world: World, place: bytes) -> None:
+    """Leaves conflicts of two kinds: both have changed a file, and one has deleted what the other changed."""
+    for name in (b"both", b"odd\n\xff", b"ours", b"theirs"):
+        write(place, name, b"base\n")
+    world.git(place, "add", ".")
+    world.git(place, "commit", "-q", "-m", "base")
+    world.git(place, "branch", "theirs")
+    for own, deleted, changed in ((b"ours\n", "theirs", b"ours"), (b"theirs\n", "ours", b"theirs")):
+        for name in (b"both", b"odd\n\xff", changed):
+            write(place, name, own)
+        world.git(place, "rm", "-q", deleted)
+        world.git(place, "add", ".")
+        world.git(place, "commit", "-q", "-m", own)
+        world.git(place, "checkout", "-q", "theirs" if own == b"ours\n" else "work")
+    world.git(place, "merge", "-q", "theirs", check=False)
+    write(place, b"staged", b"staged\n")
+    world.git(place, "add", "staged")
+
+
+async def test_a_conflict_is_told_as_git_tells_it(tmp_path: Path) -> None:
+    expected: list[bytes] = []
+
+    def work(world: World, place: bytes) -> None:
+        conflicting(world, place)
+        expected.append(world.git(place, "diff", "--cached"))
+
+    async with look(tmp_path, work) as seen:
+        said = await seen.diff(staged=True)
+        plain = expected[0].replace(b"odd\n\xff", b'"odd\\n\\377"')  # which git writes as it is, here alone
+        assert sorted(said.splitlines()) == sorted(plain.splitlines())
+        assert said.count(b"* Unmerged path") == 4
+        assert await seen.diff(b"both", staged=True) == b"* Unmerged path both\n"
+        for path, stages in (
+            (b"both", "stage 1 (the base) and stage 2 (ours) and stage 3 (theirs)"),
+            (b"ours", "stage 1 (the base) and stage 2 (ours)"),
+            (b"theirs", "stage 1 (the base) and stage 3 (theirs)"),
+        ):
+            with pytest.raises(NotInSnapshot) as refused:
+                await seen.read(path, staged=True)
+            assert refused.value.why == f"it is unmerged, with {stages}"
+        tree = seen.world.git(seen.world.common, "ls-tree", "-r", seen.chosen.taken.commit + "^2")
+        names = {line.split(b"\t")[1] for line in tree.splitlines()}
+        assert {b"both", b"ours", b"theirs", b"staged"} <= names
 
 
 def held_apart(seen: Look, path: str, data: bytes, **more: Any) -> Held:  # noqa: ANN401
@@ -277,12 +368,12 @@ async def test_content_that_is_apart_is_shown_and_read(tmp_path: Path) -> None:
         assert parts["linked"] == ("twin.env",)
         assert shown.operation == "rebase"
         assert await seen.read(b"ignored.env") == BIG
-        found = await snapshots.diff(seen.shelf, seen.chosen, [], staged=False)
+        found = await seen.diff()
         listed = found.partition(b"held apart from git:\n")[2].decode().splitlines()
         assert [line.split() for line in listed] == [
             [hashlib.sha256(BIG).hexdigest(), "80000", "bytes", name] for name in ("ignored.env", "twin.env")
         ]
-        only = await snapshots.diff(seen.shelf, seen.chosen, [b"base"], staged=False)
+        only = await seen.diff(b"base")
         assert b"apart" not in only
 
 
@@ -306,7 +397,7 @@ async def test_an_unborn_branch_is_compared_with_nothing(tmp_path: Path) -> None
         taken = replace(seen.chosen.taken, commit=made.decode())
         seen.chosen = choosing.Chosen(taken, seen.chosen.lane)
         assert (await seen.show()).head is None
-        found = await snapshots.diff(seen.shelf, seen.chosen, [b"base"], staged=False)
+        found = await seen.diff(b"base")
         assert b"new file mode" in found
         assert (await seen.entries()).entries == ()
 
@@ -323,15 +414,15 @@ async def test_damage_is_a_refusal_whatever_is_asked(tmp_path: Path) -> None:
         os.unlink(kept)
         with pytest.raises(SnapshotUnusable, match="cannot be read"):
             await seen.read(b"ignored.env")
-        async with contents.contents(opened) as found:
+        async with aclosing(contents.contents(opened, [("1" * 40, None)])) as found:
             with pytest.raises(SnapshotDamaged, match="missing"):
-                await found.fetch("1" * 40)
+                await anext(found)
 
 
 async def test_a_snapshot_without_its_ref_or_its_manifest_is_refused(tmp_path: Path) -> None:
     async with look(tmp_path, everything) as seen:
         seen.world.git(seen.world.common, "update-ref", "-d", seen.chosen.taken.ref)
-        with pytest.raises(SnapshotUnusable, match="is at None"):
+        with pytest.raises(SnapshotUnusable, match=" is not there"):
             await seen.show()
         os.unlink(os.path.join(seen.directory, b"manifest.json"))
         with pytest.raises(SnapshotUnusable, match="manifest cannot be read"):

@@ -277,6 +277,8 @@ def test_the_sweep_is_a_dry_run_until_it_is_applied(desk: Desk, laneyard: Laneya
     assert laneyard("sweep").out.splitlines()[1].split()[:3] == ["fix", "rests", "until"]
     assert laneyard("sweep", "--apply").out == "nothing was due\n"
     (desk.root / ".laneyard.toml").write_text("[quarantine]\nretention = '0s'\n")
+    assert laneyard("sweep", "--apply").out == "nothing was due\n"  # a repository can only lengthen it
+    desk.configure("[quarantine]\nretention = '0s'\n")
     dry = laneyard("sweep").out
     assert "fix   would be reaped  now" in dry
     assert dry.endswith("this was a dry run: 'laneyard sweep --apply' does what is due\n")

@@ -79,6 +79,34 @@ def test_options_are_completed(shell: Callable[..., list[str]]) -> None:
 
 
 @needs_bash
+@pytest.mark.slow
+def test_the_words_of_snapshot_are_completed_beside_lanes(
+    shell: Callable[..., list[str]], desk: Desk
+) -> None:
+    for slug in ("shop", "gone"):
+        assert desk.program("create", slug).code == 0
+    (desk.tree("gone") / "new").touch()
+    assert desk.program("remove", "gone", "--reap").code == 0
+    assert shell("snapshot", "") == ["primary", "shop", "list", "show", "diff", "cat", "extract"]
+    assert shell("snapshot", "sh") == ["shop", "show"]
+    assert shell("snapshot", "extract", "x", "--t") == ["--to"]
+    assert shell("snapshot", "cat", "x", "--sta") == ["--state-dir", "--staged"]
+    assert shell("snapshot", "show", "--ve") == ["--verify"]
+    assert shell("snapshot", "cat", "g") == shell("snapshot", "list", "g") == ["gone"]
+    (desk.root / "docs").mkdir()
+    assert shell("snapshot", "extract", "x", ".", "--to", "do") == ["docs"]
+    assert shell("snapshot", "--inc") == ["--include-ignored"]
+
+
+@pytest.mark.parametrize("shell_name", SHELLS)
+def test_every_shell_is_told_the_words_of_snapshot(shell_name: str) -> None:
+    text = script(shell_name)
+    assert "extract" in text
+    if shell_name != "tcsh":  # for which the generator knows of no options behind a second word
+        assert all(each in text for each in ("--staged", "--verify", "--to"))
+
+
+@needs_bash
 def test_directories_are_completed(shell: Callable[..., list[str]], desk: Desk) -> None:
     (desk.root / "docs").mkdir()
     assert shell("-C", "do") == ["docs"]

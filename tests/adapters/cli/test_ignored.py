@@ -40,7 +40,10 @@ def test_what_can_be_made_again_does_not_hold_and_is_named(lane: Path, laneyard:
     assert events["removal.planned@4"]["consent"] == {"paths": ["cache"], "reason": "rebuildable"}
     assert laneyard("restore", "fix").code == 0
     assert (lane / "cache/x").read_text() == "made"
-    assert laneyard("remove", "fix", "--reap").code == 0
+    reaped = laneyard("remove", "fix", "--reap")
+    assert reaped.code == 0
+    assert "note: not kept, as it can be made again: cache\n" in reaped.out
+    assert "given up" not in reaped.out
     assert laneyard("restore", "fix").code == 0
     assert not (lane / "cache").exists()
 
@@ -114,13 +117,31 @@ def test_a_pattern_that_names_nothing_is_refused_also_by_force(lane: Path, laney
     assert lane.exists()
 
 
+def test_much_that_can_be_made_again_is_named_briefly(desk: Desk, lane: Path, laneyard: Laneyard) -> None:
+    desk.configure('[ignored]\nrebuildable = ["*.o"]\n')
+    (desk.root / ".git/info/exclude").write_text("/.laneyard/\n*.o\n")
+    for number in range(30):
+        (lane / f"m{number}.o").write_text("")
+    reaped = laneyard("remove", "fix", "--reap")
+    assert reaped.code == 0
+    assert reaped.out.count("note: not kept, as it can be made again: ") == 21
+    assert "note: not kept, as it can be made again: 10 more, which the log names\n" in reaped.out
+
+
+def test_an_empty_pattern_is_not_taken_for_everything(lane: Path, laneyard: Laneyard) -> None:
+    ran = laneyard("remove", "fix", "--force", "--include-ignored=")
+    assert ran.code == 2
+    assert "'' is no pattern" in ran.err
+    assert lane.exists()
+
+
 def test_more_than_the_limit_is_refused_and_nothing_is_changed(
     desk: Desk, lane: Path, laneyard: Laneyard
 ) -> None:
     (desk.root / ".laneyard.toml").write_text("[ignored]\ncapture_limit = 6\n")
     ran = laneyard("--json", "remove", "fix", "--include-ignored")
     assert (ran.code, ran.error["code"]) == (1, "ignored_too_large")
-    assert ran.error["details"] == {"size": 7, "limit": 6}
+    assert ran.error["details"] == {"size": 7, "limit": 6, "file": ".laneyard.toml"}
     assert laneyard("--json", "show", "fix").json["snapshots"] == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 from typing import TYPE_CHECKING
@@ -72,7 +73,8 @@ def test_diff_is_what_git_shows(desk: Desk, laneyard: Callable[..., Ran], captur
     assert laneyard("snapshot", "diff", captured, "--staged").out == staged
     only = laneyard("snapshot", "diff", captured, "new/inner", "file").out
     assert re.findall(r"^diff --git a/(\S+)", only, re.MULTILINE) == ["file", "new/inner/leaf"]
-    assert laneyard("snapshot", "diff", captured, "nowhere").out == ""
+    refused = laneyard("snapshot", "diff", captured, "nowhere", "--json")
+    assert (refused.code, refused.out, refused.error["code"]) == (1, "", "not_in_snapshot")
 
 
 @pytest.mark.slow
@@ -121,6 +123,85 @@ def test_extract_into_a_directory_that_cannot_be_is_refused(
     refused = laneyard("snapshot", "extract", captured, "file", "--to", desk.root / "file" / "x", "--json")
     assert (refused.code, refused.error["code"]) == (1, "read_only")
     assert "--to" in refused.error["message"]
+
+
+def test_what_is_printed_cannot_move_the_cursor(
+    desk: Desk, laneyard: Callable[..., Ran], captured: str
+) -> None:
+    odd = desk.home / "odd\x1b[31m\nlaneyard: a lie"
+    for code in (0, 1):
+        ran = laneyard("snapshot", "extract", captured, "file", "--to", odd)
+        assert ran.code == code
+        assert "\x1b" not in ran.out + ran.err
+        assert (ran.out + ran.err).count("\n") == 1
+
+
+def test_what_is_there_already_is_named_in_quotes(
+    desk: Desk, laneyard: Callable[..., Ran], captured: str
+) -> None:
+    (desk.home / "file").touch()
+    (desk.home / "new").touch()
+    refused = laneyard("snapshot", "extract", captured, "file", "new", "--to", desk.home)
+    assert f"In '{desk.home}' there is already 'file', 'new', and nothing is" in refused.err
+
+
+@pytest.mark.engine_only("it is the program's own output")
+@pytest.mark.slow
+def test_content_for_nobody_is_no_success(desk: Desk, captured: str) -> None:
+    for word in (["cat", captured, "file"], ["diff", captured]):
+        line = shlex.join([*PROGRAM, "snapshot", *word])
+        ran = subprocess.run(
+            ["sh", "-c", f"{line} >&-"], cwd=desk.root, env=desk.environment, capture_output=True, check=False
+        )
+        assert ran.returncode == 4
+        assert b"tandard output is closed" in ran.stderr
+
+
+@pytest.mark.engine_only("the disk is filled under this process")
+@pytest.mark.slow
+def test_a_full_disk_is_told_and_nothing_is_left(
+    desk: Desk, laneyard: Callable[..., Ran], captured: str
+) -> None:
+    out = desk.home / "small"
+    out.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", out], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("a file system of its own cannot be mounted here")
+    try:
+        (desk.tree("fix") / "large").write_bytes(BINARY)
+        assert laneyard("snapshot", "fix").code == 0
+        refused = laneyard("snapshot", "extract", "fix", "large", "--to", out / "made", "--json")
+        assert (refused.code, refused.error["code"]) == (1, "disk_full")
+        assert os.listdir(out) == []
+    finally:
+        subprocess.run(["umount", out], check=True)
+
+
+@pytest.mark.slow
+def test_the_git_file_of_a_submodule_is_left_out_and_named(desk: Desk, laneyard: Callable[..., Ran]) -> None:
+    lib = desk.home / "lib"
+    desk.git("clone", "-q", desk.root, lib)
+    assert laneyard("create", "fix").code == 0
+    tree = desk.tree("fix")
+    desk.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "sub", cwd=tree)
+    desk.git("init", "-q", "own", cwd=tree)
+    (tree / "sub/more").write_text("more\n")
+    assert laneyard("snapshot", "fix").code == 0
+    told = laneyard("snapshot", "extract", "fix", ".", "--to", desk.home / "all", "--json").json
+    assert told["left_out"] == ["sub/.git"]
+    assert sorted(os.listdir(desk.home / "all/sub")) == ["file", "more"]
+    assert (desk.home / "all/own/.git/HEAD").is_file()
+    ran = laneyard("snapshot", "extract", "fix", "sub", "--to", desk.home / "one")
+    assert ran.out.endswith("comes back with a restore only; left out, 1: sub/.git\n")
+    told = laneyard("snapshot", "extract", "fix", "sub/.git", "--to", desk.home / "file", "--json").json
+    assert (told["left_out"], told["paths"]) == ([], ["sub/.git"])
+    assert "+Subproject commit" in laneyard("snapshot", "diff", "fix", "sub").out
+    parts = {
+        each["name"]: each["paths"] for each in laneyard("snapshot", "show", "fix", "--json").json["parts"]
+    }
+    assert parts["changed"] == [".gitmodules", "sub"]
 
 
 def test_extracted_paths_from_a_snapshot_of_a_reaped_lane(
@@ -244,6 +325,21 @@ def test_the_first_argument_is_a_word_or_a_lane(line: str, word: str | None, lan
     assert (arguments.word, arguments.lane) == (word, lane)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["diff", "fix", ""],
+        ["cat", "fix", ""],
+        ["extract", "fix", "", "--to=x"],
+        ["extract", "fix", ".", "--to="],
+    ],
+)
+def test_an_empty_path_is_a_wrong_use(laneyard: Callable[..., Ran], line: list[str]) -> None:
+    ran = laneyard("snapshot", *line)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.endswith("a path is not empty; . is all of it [usage]\n")
+
+
 def test_a_misused_word_says_how_it_is_used() -> None:
     with pytest.raises(Misused) as misused:
         build_parser().parse_args(["snapshot", "extract", "fix", "file"])
@@ -278,9 +374,9 @@ def test_an_interrupt_in_the_middle_leaves_nothing_of_what_was_begun(
     assert laneyard("snapshot", "fix").code == 0
     out = desk.home / "out"
     started = desk.start("snapshot", "extract", "fix", ".", "--to", out)
-    while not (out.is_dir() and any(each.iterdir() for each in out.iterdir())):
+    while not (out.is_dir() and any(any(each.iterdir()) for each in out.iterdir())):
         assert started.poll() is None
     started.send_signal(signal.SIGINT)
     said, complained = started.communicate(timeout=30)
     assert (started.returncode, said, complained) == (130, "", "")
-    assert os.listdir(out) == []
+    assert not out.exists()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.adapters.service.burning import key_that_takes
 from tests.soak.house import House, document, eventually
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ def test_a_repository_whose_thread_is_stuck_is_unknown_and_named(tmp_path: Path)
         for root in house.roots:
             made = house.create(f"lane-{root.name}", root)
             assert house.ask("POST", f"/v1/lanes/{made['id']}/remove").status == 200
-        pipe = house.roots[1] / ".laneyard.toml"
-        os.mkfifo(pipe)  # opening it waits for a writer, as a dead file system would for its server
+        slow = house.roots[1] / ".laneyard.toml"
+        slow.write_text(key_that_takes(12.0))
         waits = {each["slug"] for each in document(house.ask("GET", "/v1/sweeps"))}
         assert waits == {"lane-a"}
         seen = listed(house)
@@ -76,11 +77,9 @@ def test_a_repository_whose_thread_is_stuck_is_unknown_and_named(tmp_path: Path)
         eventually(lambda: house.health()["silent"] == [str(house.roots[1] / ".git")])
         assert house.create("more")["state"] == "active"
         assert house.ask("GET", f"/v1/lanes/{seen['lane-a']['id']}").status == 200
-        with open(pipe, "w") as writer:
-            writer.write("")
-        eventually(lambda: house.health()["silent"] == [])
+        slow.unlink()
+        eventually(lambda: house.health()["silent"] == [], 120)
         assert "value" in listed(house)["lane-b"]["present"]
-        pipe.unlink()
         assert running.stop() == 0
 
 

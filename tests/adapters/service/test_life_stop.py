@@ -16,6 +16,7 @@ import pytest
 from adapters.client.connection import Connection
 from adapters.client.wire import NoService
 from adapters.files.oslock import OsLock
+from tests.adapters.service.burning import key_that_takes
 from tests.soak.checks import complaints
 from tests.soak.house import House, document, eventually
 
@@ -106,12 +107,12 @@ def test_what_does_not_end_in_time_is_cut_short_and_gone_on_with(house: House) -
 
 
 def test_a_thread_that_hangs_for_ever_is_left_behind_in_a_bounded_time(house: House) -> None:
-    """A configuration file that is a pipe blocks whoever opens it: as a dead file system would."""
+    """A configuration file that takes too long to read blocks its reader, as a dead file system would."""
     configured(house, 0.3)
     with house.serving() as running:
         lane = house.create("one")["id"]
         assert house.ask("POST", f"/v1/lanes/{lane}/remove", {}).status == 200
-        os.mkfifo(house.roots[0] / ".laneyard.toml")
+        (house.roots[0] / ".laneyard.toml").write_text(key_that_takes(300.0))
         swept = Asking(house, "POST", "/v1/sweeps", {}, "", 0)
         eventually(lambda: house.health()["silent"])
         begun = monotonic()

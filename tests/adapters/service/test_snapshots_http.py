@@ -71,10 +71,12 @@ async def test_content_is_bytes_whole_and_of_known_length(tmp_path: Path) -> Non
 async def test_the_difference_is_text(tmp_path: Path) -> None:
     async with house(tmp_path) as served:
         address = await captured(served)
-        found = await served.get(f"{address}/diff", below=["file", "nowhere"])
+        found = await served.get(f"{address}/diff", below=["file"])
         assert found.headers["content-type"].startswith("text/plain")
         assert found.text.endswith("-one\n+two\n")
         assert (await served.get(f"{address}/diff", staged="true")).content == b""
+        refused = await served.get(f"{address}/diff", below=["file", "nowhere"])
+        assert (refused.status_code, refused.json()["code"]) == (404, "not_in_snapshot")
 
 
 async def test_entries_are_paged_and_link_to_the_next_page(tmp_path: Path) -> None:
