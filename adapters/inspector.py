@@ -7,16 +7,18 @@ missing would otherwise be answered for by the repository around it.
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
+from msgspec.structs import replace
 
 from adapters.files.durable import read_file
 from adapters.files.errors import FilesError, words
 from adapters.files.identity import identify
 from adapters.git.door import Location
-from adapters.git.errors import GitError, GitFailed, RegistrationUnreadable
-from adapters.git.index import IndexSurvey, survey_index
+from adapters.git.errors import GitError, GitFailed, RegistrationUnreadable, readable
+from adapters.git.index import SUBMODULE, IndexSurvey, checksum_matches, header, survey_index
 from adapters.git.parse import Status, parse_status
 from adapters.git.registration import pointers_agree, read_registration
 from adapters.ignored.classes import Rules
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from adapters.git.door import Git
 
 INDEX_LIMIT = 1 << 30
+UNSEEN = b"could not open directory"  # of which git says no more, and lists nothing
 STATUS = (
     b"status",
     b"--porcelain=v2",
@@ -60,6 +63,8 @@ NO_INDEX = IndexSurvey(
     sparse=False,
     checksum_ok=True,
 )
+DAMAGED = replace(NO_INDEX, checksum_ok=False)
+SUBMODULE_MODE = SUBMODULE.to_bytes(4, "big")
 
 T = TypeVar("T")
 Stamp = tuple[int, int, int, int]  # inode, size, times of change: git replaces an index and never rewrites it
@@ -94,7 +99,7 @@ class Inspector:
             locked=try_(lambda: _lock_of(admin)),
             changed=status if isinstance(status, Unknown) else _packed(each.path for each in status.changes),
             untracked=status if isinstance(status, Unknown) else _packed(status.untracked),
-            ignored=status if isinstance(status, Unknown) else await _ignored(root, status.ignored, rules),
+            ignored=status if isinstance(status, Unknown) else await _ignored(root, status, rules),
             obstacles=_obstacles(status, index, root, admin),
             fingerprint=None if omit is None else await _fingerprint(root, omit),
         )
@@ -124,6 +129,8 @@ class Inspector:
             except GitFailed:
                 # While a lane rests, its submodules' own settings name a place where nothing is.
                 ran = await self._git.run(*STATUS, WITHOUT_SUBMODULES, repository=Location(admin, root))
+            if UNSEEN in ran.err:
+                return Unknown(readable(ran.err.strip()))
             return parse_status(ran.out)
         except (GitError, OSError) as error:
             return Unknown(words(error))
@@ -133,12 +140,14 @@ async def _fingerprint(root: bytes, omit: Sequence[str]) -> str | Unknown:
     return await trio.to_thread.run_sync(lambda: try_(lambda: take_fingerprint(root, omit)))
 
 
-async def _ignored(
-    root: bytes, paths: Sequence[bytes], rules: Callable[[], Rules]
-) -> tuple[Ignored, ...] | Unknown:
+async def _ignored(root: bytes, status: Status, rules: Callable[[], Rules]) -> tuple[Ignored, ...] | Unknown:
+    paths = status.ignored
     if not paths:
         return ()
-    return await trio.to_thread.run_sync(lambda: try_(lambda: classify(root, paths, rules())))
+    changed = [each.path for each in status.changes]
+    committed = [each.path for each in status.changes if each.xy[0] == "D"]
+    look = partial(classify, root, paths, changed=changed, committed=committed)
+    return await trio.to_thread.run_sync(lambda: try_(lambda: look(rules())))
 
 
 def _head(status: Status | Unknown) -> str | Unknown:
@@ -188,7 +197,15 @@ def _survey_index(admin: bytes, head: str | Unknown) -> IndexSurvey:
     if head == "":
         return _survey_unborn(admin)
     oid_bytes = len(head) // 2 if isinstance(head, str) else 20
-    return survey_index(read_file(os.path.join(admin, b"index"), INDEX_LIMIT), oid_bytes)
+    return _survey(read_file(os.path.join(admin, b"index"), INDEX_LIMIT), oid_bytes)
+
+
+def _survey(data: bytes, oid_bytes: int) -> IndexSurvey:
+    """Surveys an index as far as an obstacle may be in it: without a submodule's mode there is none."""
+    if SUBMODULE_MODE in data:
+        return survey_index(data, oid_bytes)
+    header(data, oid_bytes)
+    return NO_INDEX if checksum_matches(data, oid_bytes) else DAMAGED
 
 
 def _survey_unborn(admin: bytes) -> IndexSurvey:

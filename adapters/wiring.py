@@ -14,6 +14,7 @@ from adapters.inspector import Inspector
 from adapters.ownership import own_state_dir
 from adapters.performer.performer import GitPerformer
 from adapters.performer.world import World
+from adapters.snapshots.files import clear_beginnings
 from adapters.store.journal import Journal
 from adapters.store.reader import Reader
 from adapters.yard.yard import Yard
@@ -63,12 +64,14 @@ def inspector(settings: Settings) -> Inspector:
 
 @contextmanager
 def open_store(settings: Settings, committed: Callable[[], None] | None = None) -> Iterator[Journal]:
-    """Opens the log under the state directory's lock. Raises StateLocked, StoreError.
+    """Opens the log under the state directory's lock. Raises StateLocked, StoreError, OSError.
 
+    What a killed process had begun to keep goes first; nobody else has the directory now.
     `committed` hears on the writer's thread of everything that has become durable.
     """
     lock = own_state_dir(settings)
     try:
+        clear_beginnings(settings.state_dir)
         journal = Journal(settings.store, now, committed)
         try:
             yield journal

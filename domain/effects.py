@@ -76,7 +76,8 @@ class DropBranch(Effect, frozen=True, kw_only=True):
 class Capture(Effect, frozen=True, kw_only=True):
     """Make a verified snapshot of the tree.
 
-    `omit` names packed paths that need not be held, `apart` those that are held, but not in git.
+    `omit` names packed paths that need not be held, `apart` those that are held, but not in git. A `thorough`
+    one reads every byte, whatever an index or an earlier look says of it.
     """
 
     repository: str
@@ -88,6 +89,7 @@ class Capture(Effect, frozen=True, kw_only=True):
     tolerant: bool
     omit: tuple[str, ...]
     apart: tuple[str, ...] = ()
+    thorough: bool = False
 
 
 class Apply(Effect, frozen=True, kw_only=True):

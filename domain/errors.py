@@ -15,6 +15,7 @@ class Refusal(Exception):
     text: ClassVar[str] = "refused"
     remedy: ClassVar[str] = ""
     status: ClassVar[int] = 409
+    quoted: ClassVar[tuple[str, ...]] = ()  # fields whose items are names of any kind
 
     @property
     def details(self) -> dict[str, object]:
@@ -23,14 +24,22 @@ class Refusal(Exception):
 
     def __str__(self) -> str:
         """Returns the reason and the remedy in one sentence or two."""
-        shown = {name: _shown(value) for name, value in self.details.items()}
-        return " ".join(part.format(**shown) for part in (self.text, self.remedy) if part)
+        return " ".join(self._said(part) for part in (self.text, self.remedy) if part)
+
+    @property
+    def cause(self) -> str:
+        """Returns the reason alone, as part of a sentence."""
+        return self._said(self.text).removesuffix(".")
+
+    def _said(self, part: str) -> str:
+        details = self.details.items()
+        return part.format(**{name: _shown(value, quoted=name in self.quoted) for name, value in details})
 
 
-def _shown(value: object) -> object:
+def _shown(value: object, *, quoted: bool = False) -> object:
     if isinstance(value, tuple):
-        items = tuple(dict.fromkeys(map(_word, value)))  # one reason for many things is said once
-        some = ", ".join(items[:5])
+        items = tuple(dict.fromkeys(map(repr if quoted else _word, value)))  # one for many is said once
+        some = ", ".join(items[:5]) or "none"
         return f"{some} and {len(items) - 5} more" if len(items) > 5 else some
     return value
 
@@ -129,7 +138,7 @@ class BranchInUse(Refusal):
 
 @dataclass(eq=False)
 class PathInUse(Refusal):
-    """Something is where the lane should be."""
+    """Something is where the lane, or what is extracted of a snapshot, should be."""
 
     path: str
     code = "path_in_use"
@@ -150,7 +159,7 @@ class UnsafePath(Refusal):
 
 @dataclass(eq=False)
 class NotWritable(Refusal):
-    """The lane could not be made there."""
+    """The lane could not be made there, or nothing be extracted to there."""
 
     path: str
     why: str
@@ -272,7 +281,7 @@ class UnknownIgnored(Refusal):
     ignored: tuple[dict[str, object], ...]
     count: int
     code = "unknown_ignored"
-    text = "{count} ignored paths would be in no snapshot: {ignored}."
+    text = "of what git ignores would be in no snapshot, {count} in all: {ignored}."
     remedy = "Keep them with --include-ignored, or --force to record a consent to lose them with the reaping."
 
 

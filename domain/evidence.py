@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+CONSENT_LIMIT = 10_000  # paths that a consent may name
+
 
 class Unknown(msgspec.Struct, frozen=True, tag="unknown"):
     """Something that could not be observed, and why. Unknown holds."""
@@ -89,11 +91,20 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     obstacles: tuple[Obstacle, ...] = ()
 
 
-class Consent(msgspec.Struct, frozen=True):
-    """A recorded permission to lose named things: packed paths, each with all that is below it."""
+class Consent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A recorded permission to lose named things: packed paths, each with all that is below it.
+
+    Of an `exact` path only the entry itself may be lost, and nothing that is below it.
+    """
 
     paths: tuple[str, ...]
     reason: str
+    exact: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Returns every path that it names, in either way."""
+        return tuple(dict.fromkeys((*self.paths, *self.exact)))
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -1,11 +1,13 @@
 """The reaping chapter: the only irreversible step. Everything is explained first, or nothing is deleted."""
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from domain import creation, demolition, removal, restore
 from domain.commands import DiscardLane, ReapLane
 from domain.effects import Deregistered, Effect, NotDone, Outcome, Unexplained
-from domain.errors import NoSuchSnapshot, NotSnapshotted, WrongState
+from domain.errors import NoSuchSnapshot, NotSnapshotted, TooManyToName, WrongState
 from domain.events import (
     REAPING_FORMAT,
     CreationUndone,
@@ -17,7 +19,8 @@ from domain.events import (
     TreeRetried,
     TreeUnexplained,
 )
-from domain.evidence import Consent, Snapshot
+from domain.evidence import CONSENT_LIMIT, Consent, Ignored, Snapshot
+from domain.snapshots import lies_in
 from domain.states import (
     Basis,
     Demolition,
@@ -67,9 +70,15 @@ def _discard(lane: Lane, consent: Consent) -> tuple[Fact, ...]:
             raise WrongState("discarded", name(lane))
 
 
-def _joined(before: Consent | None, now: Consent) -> Consent:
-    paths = before.paths if before else ()
-    return Consent(tuple(dict.fromkeys((*paths, *now.paths))), now.reason)
+def _joined(before: Consent | None, now: Consent) -> Consent | None:
+    """Returns both consents in one, if anything is named. Raises TooManyToName for what is named now."""
+    if len(now.named) > CONSENT_LIMIT:
+        raise TooManyToName(len(now.named), CONSENT_LIMIT)
+    if not now.named:
+        return before
+    paths, exact = (before.paths, before.exact) if before else ((), ())
+    whole, alone = dict.fromkeys((*paths, *now.paths)), dict.fromkeys((*exact, *now.exact))
+    return Consent(tuple(whole), now.reason, tuple(alone))
 
 
 def _snapshot(record: Record, wanted: str | None) -> Snapshot:
@@ -90,6 +99,26 @@ def _plan(record: Record, snapshot: Snapshot | None, consent: Consent | None) ->
         snapshot_id=snapshot.id if snapshot else None,
         consent=consent,
     )
+
+
+def held_back(
+    ignored: Iterable[Ignored], agreed: Iterable[str], let_go: Iterable[str]
+) -> tuple[Ignored, ...]:
+    """Returns the ignored paths that no consent covers, or that are other than what was let go.
+
+    What can be made again does not hold. Something precious, or a repository, may have come into a directory
+    while it rested: where a consent was about what could be made again, it was not about that.
+    """
+    whole, rebuildable = frozenset(agreed), frozenset(let_go)
+
+    def holds(each: Ignored) -> bool:
+        if each.kind == "rebuildable":
+            return False
+        if not lies_in(each.path, whole) or lies_in(each.path, rebuildable):
+            return True
+        return each.kind == "precious" and each.path not in whole
+
+    return tuple(filter(holds, ignored))
 
 
 def evolve(lane: Lane, fact: Fact) -> Lane:

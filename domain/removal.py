@@ -33,7 +33,6 @@ from domain.errors import (
     NotSnapshotted,
     NotTheLanesBranch,
     TooManyToName,
-    UnknownIgnored,
     WrongState,
 )
 from domain.events import (
@@ -49,15 +48,15 @@ from domain.events import (
     WorktreeLocked,
     WorktreeMoved,
 )
-from domain.evidence import Consent, Ignored, Place, Seen, Snapshot, Summary
+from domain.evidence import CONSENT_LIMIT, Consent, Ignored, Place, Seen, Snapshot, Summary
 from domain.naming import short_branch
 from domain.paths import display
-from domain.snapshots import described, known, lies_in, require_known, require_same
+from domain.snapshots import described, known, lies_in, require_known, require_same, unknown_ignored
 from domain.states import Active, Edition, Lane, Leaving, Quarantined, Record, name
 
 PATIENCE = 3  # attempts before a step counts as failed
-CONSENT_LIMIT = 10_000  # paths that a consent may name
-NAMED = 100  # ignored paths that a refusal names before it only counts them
+REBUILDABLE_LIMIT = 100_000  # paths that a consent may name where all of them can be made again
+REBUILDABLE_LIMIT = 100_000  # of what can be made again, git may list every file by itself
 
 
 def lock_reason(lane: str, edition: int) -> str:
@@ -117,7 +116,7 @@ def _consent(command: RemoveLane, snapshot: Snapshot | None, lost: tuple[Ignored
     if command.apart and snapshot is None:
         raise NotSnapshotted(len(changed), len(untracked))
     if command.mode == "safe":
-        return _agreed(each.path for each in lost)
+        return _agreed((each.path for each in lost), "rebuildable", REBUILDABLE_LIMIT)
     work = () if snapshot else (*changed, *untracked)
     omitted = snapshot.omitted if snapshot else ()
     ignored, others = (each.path for each in lost), (each.path for each in obstacles)
@@ -131,22 +130,16 @@ def _require_nothing_lost(command: RemoveLane, snapshot: Snapshot | None, lost: 
     if obstacles:
         raise CannotHold(described(obstacles))
     if held := [each for each in lost if each.kind != "rebuildable"]:
-        first = [_named_ignored(each) for each in held[:NAMED]]
-        raise UnknownIgnored(tuple(display(each.path) for each in held[:NAMED]), tuple(first), len(held))
+        raise unknown_ignored(held)
     if snapshot is None and (changed or untracked or command.delete_branch):
         raise NotSnapshotted(len(changed), len(untracked))
 
 
-def _named_ignored(ignored: Ignored) -> dict[str, object]:
-    shown = {"path": display(ignored.path), "class": ignored.kind, "why": ignored.why}
-    return {**shown, "bytes": ignored.bytes}
-
-
-def _agreed(paths: Iterable[str], reason: str = "rebuildable") -> Consent | None:
+def _agreed(paths: Iterable[str], reason: str, most: int = CONSENT_LIMIT) -> Consent | None:
     """Returns a consent that names each path once, if there are any. Raises TooManyToName."""
     named = tuple(dict.fromkeys(paths))
-    if len(named) > CONSENT_LIMIT:
-        raise TooManyToName(len(named), CONSENT_LIMIT)
+    if len(named) > most:
+        raise TooManyToName(len(named), most)
     return Consent(named, reason) if named else None
 
 

@@ -1,18 +1,20 @@
 """The snapshot chapter: a verified copy is taken, and the lane stays what it was."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from domain.commands import SnapshotLane
 from domain.effects import Capture, Captured, Effect, NotDone, Outcome
-from domain.errors import CannotHold, EvidenceUnavailable, IdentityChanged, WrongState
+from domain.errors import CannotHold, EvidenceUnavailable, IdentityChanged, UnknownIgnored, WrongState
 from domain.events import Fact, LaneSnapshotted, SnapshotFailed, SnapshotPlanned
 from domain.evidence import Consent, Ignored, Obstacle, Place, Seen, Unknown
 from domain.paths import display, is_inside
 from domain.states import Active, Lane, NeedsReview, Quarantined, Record, Snapshotting, name
+
+NAMED = 100  # ignored paths that a refusal names before it only counts them
 
 T = TypeVar("T")
 
@@ -25,7 +27,7 @@ def decide(lane: Lane, command: SnapshotLane) -> tuple[Fact, ...]:
         case Active(place=place):
             agreed: tuple[str, ...] = ()
         case Quarantined(place=place, consent=consent):
-            agreed = consent.paths if consent else ()
+            agreed = _agreed(consent)
         case NeedsReview(demolition=doomed):
             place, agreed = doomed.place, _agreed(doomed.basis.consent)
         case _:
@@ -73,6 +75,7 @@ def pending(lane: Snapshotting) -> Effect:
         tolerant=lane.tolerant,
         omit=lane.omit,
         apart=lane.apart,
+        thorough=not isinstance(of, Active),  # what is at rest is captured to be deleted
     )
 
 
@@ -140,8 +143,21 @@ def described(obstacles: tuple[Obstacle, ...]) -> tuple[str, ...]:
     return tuple(f"{each.kind} {display(each.path)!r}" for each in obstacles)
 
 
+def unknown_ignored(held: Sequence[Ignored]) -> UnknownIgnored:
+    """Returns the refusal to lose ignored paths that nobody has agreed to lose."""
+    first = held[:NAMED]
+    return UnknownIgnored(
+        tuple(display(each.path) for each in first), tuple(map(_named_ignored, first)), len(held)
+    )
+
+
+def _named_ignored(ignored: Ignored) -> dict[str, object]:
+    shown = {"path": display(ignored.path), "class": ignored.kind, "why": ignored.why}
+    return {**shown, "bytes": ignored.bytes}
+
+
 def _agreed(consent: Consent | None) -> tuple[str, ...]:
-    return consent.paths if consent else ()
+    return consent.named if consent else ()
 
 
 def _with(of: Active | Quarantined | NeedsReview, fact: LaneSnapshotted) -> Record:

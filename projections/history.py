@@ -62,7 +62,7 @@ def _removal(fact: e.Fact) -> str:
     match fact:
         case e.RemovalPlanned():
             kept = f"work kept in snapshot {fact.snapshot_id[:8]}" if fact.snapshot_id else "nothing to keep"
-            consented = f", {len(fact.consent.paths)} paths consented to" if fact.consent else ""
+            consented = f", {_paths(len(fact.consent.named))} consented to" if fact.consent else ""
             return f"removal {fact.edition} planned ({fact.mode}): {kept}{consented}"
         case e.IgnoredLetGo():
             size = sum(each.bytes for each in fact.ignored)
@@ -153,6 +153,10 @@ def _lanes(number: int) -> str:
 
 def _ignored(number: int) -> str:
     return "1 ignored path" if number == 1 else f"{number} ignored paths"
+
+
+def _paths(number: int) -> str:
+    return "1 path" if number == 1 else f"{number} paths"
 
 
 def _entries(number: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from adapters.files.blob import file_oid
+from adapters.files.blob import OPEN, PIECE, blob_oid, file_oid
 from adapters.files.descent import Descent
 from adapters.files.descriptors import change_mode, open_directory, owned, parent_of
 from adapters.files.errors import FilesError, IdentityChanged
@@ -22,6 +22,8 @@ NAMED = 1_000  # how many refusals and failures are named; the rest is only coun
 TELLING = frozenset((b"ext4", b"xfs", b"btrfs"))
 
 Path = bytes  # one field of the result below is itself called bytes
+Allowed = Callable[[Entry], bool]
+Known = Mapping[bytes, Entry]
 
 
 class Demolition(msgspec.Struct, frozen=True):
@@ -43,9 +45,9 @@ def demolish(
     root: bytes,
     identity: Identity,
     algorithm: str,
-    allowed: Callable[[Entry], bool],
+    allowed: Allowed,
     spared: bytes | None = None,
-    known: Mapping[bytes, Entry] | None = None,
+    known: Known | None = None,
 ) -> Demolition:
     """Deletes each entry that, read again, is allowed; last the root, if nothing is left in it.
 
@@ -69,7 +71,7 @@ def demolish(
             crew = _Crew(descent, algorithm, allowed, known or {}, rereads=rereads)
             found = (each for each in _pointer_last(_names(descriptor)) if each != spared)
             crew.work(_Site(name, mode, None, found, permitted=True), parent, stays=spared is not None)
-            os.fsync(descriptor if spared is not None else parent)
+            os.fsync(parent if spared is None else descent.descriptor)  # a deep tree's was opened again
     return crew.report()
 
 
@@ -89,13 +91,7 @@ class _Site:
 
 class _Crew:
     def __init__(
-        self,
-        descent: Descent,
-        algorithm: str,
-        allowed: Callable[[Entry], bool],
-        known: Mapping[bytes, Entry],
-        *,
-        rereads: bool,
+        self, descent: Descent, algorithm: str, allowed: Allowed, known: Known, *, rereads: bool
     ) -> None:
         self._descent = descent
         self._algorithm = algorithm
@@ -129,7 +125,7 @@ class _Crew:
     def _empty(self, pending: Iterator[bytes]) -> bool:
         """Deletes what comes next where we are, until a directory is entered (True) or nothing is left."""
         here, prefix = self._descent.descriptor, self._descent.prefix
-        known, rereads = self._known, self._rereads
+        known, rereads, algorithm = self._known, self._rereads, self._algorithm
         for name in pending:
             path = prefix + name
             try:
@@ -138,7 +134,7 @@ class _Crew:
                     entry is None
                     or entry.kind == "directory"
                     or path == b".git"
-                    or (rereads and not self._reads_the_same(entry, name))
+                    or (rereads and not _reads_the_same(entry, here, name, algorithm))
                     or not _is_still(entry, here, name)
                 ):
                     if self._visit(path, name):
@@ -152,13 +148,6 @@ class _Crew:
             except (OSError, FilesError) as error:
                 self._fail(path, error)
         return False
-
-    def _reads_the_same(self, entry: Entry, name: bytes) -> bool:
-        """Tells whether a file has the bytes that it had; nobody can write to a link."""
-        if entry.kind != "file":
-            return True
-        read = file_oid(self._descent.descriptor, name, self._algorithm)
-        return read is not None and read[1] == entry.oid and _is_same_object(entry, read[0])
 
     def _visit(self, path: bytes, name: bytes) -> bool:
         """Looks at an entry anew, and tells whether it is a directory that was entered."""
@@ -268,16 +257,30 @@ def _is_same_object(entry: Entry, status: os.stat_result) -> bool:
     return (entry.device, entry.inode) == (status.st_dev, status.st_ino)
 
 
+def _reads_the_same(entry: Entry, parent: int, name: bytes, algorithm: str) -> bool:
+    """Tells whether an entry has the bytes that it had; whether it is the same one, a later look tells."""
+    size = entry.size
+    if entry.kind != "file":
+        return True  # nobody can write to a link
+    try:
+        if size >= PIECE:
+            read = file_oid(parent, name, algorithm)
+            return read is not None and read[1] == entry.oid
+        descriptor = os.open(name, OPEN, dir_fd=parent)
+        try:
+            data = os.read(descriptor, size + 1)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return False  # whoever looks at it anew finds out what it means
+    return len(data) == size and blob_oid(algorithm, data) == entry.oid
+
+
 def _is_still(entry: Entry, parent: int, name: bytes) -> bool:
     status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    return (
-        entry.ctime_ns == status.st_ctime_ns
-        and entry.mtime_ns == status.st_mtime_ns
-        and entry.inode == status.st_ino
-        and entry.size == status.st_size
-        and entry.device == status.st_dev
-        and entry.mode == status.st_mode & 0o7777
-    )
+    same = entry.ctime_ns == status.st_ctime_ns and entry.mtime_ns == status.st_mtime_ns
+    same = same and entry.inode == status.st_ino and entry.size == status.st_size
+    return same and entry.device == status.st_dev and entry.mode == status.st_mode & 0o7777
 
 
 def _file_system(descriptor: int) -> bytes:

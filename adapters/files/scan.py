@@ -33,9 +33,10 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     xattrs: Attributes = ()
 
 
-# What is known of a file or link without reading it: its blob id (None: not to be read here) and its extended
-# attributes (None: only these are to be read).
-Known = Callable[[bytes, os.stat_result], tuple[str | None, Attributes | None] | None]
+# What is known of a file or link without reading it: its blob id alone, or that (None: not to be read here)
+# and its extended attributes (None: only these are to be read).
+Told = str | tuple[str | None, Attributes | None] | None
+Known = Callable[[bytes, os.stat_result], Told]
 
 
 def scan(
@@ -54,19 +55,31 @@ def scan(
     """
     with Descent(root, os.open(root, DIRECTORY)) as descent:
         refuse_mounts(descent.descriptor)
-        pending = [iter(_look(descent, _names(descent.descriptor), algorithm, known))]
+        pending = [_cut(_look(descent, _names(descent.descriptor), algorithm, known))]
         while True:
-            for entry in pending[-1]:
-                yield entry
+            for part in pending[-1]:
+                yield from part
+                entry = part[-1]
                 if entry.kind == "directory" and (inside is None or inside(entry)):
                     found = _enter(descent, entry.path[len(descent.prefix) :])
-                    pending.append(iter(_look(descent, found, algorithm, known)))
+                    pending.append(_cut(_look(descent, found, algorithm, known)))
                     break
             else:
                 pending.pop()
                 if not pending:
                     return
                 os.close(descent.pop())
+
+
+def _cut(entries: list[Entry]) -> Iterator[list[Entry]]:
+    """Yields the entries of a directory in parts, each of which ends where there is a directory to enter."""
+    start = 0
+    for end, entry in enumerate(entries, 1):
+        if entry.kind == "directory":
+            yield entries[start:end]
+            start = end
+    if start < len(entries):
+        yield entries[start:]
 
 
 def observe(descent: Descent, name: bytes, algorithm: str | None) -> Entry:
@@ -108,33 +121,33 @@ def _look(descent: Descent, names: list[bytes], algorithm: str | None, known: Kn
     """Returns these entries of where the descent is."""
     # The one loop that runs for every entry of every tree: everything in it is a local name on purpose.
     parent, prefix, device = descent.descriptor, descent.prefix, descent.device
-    stat_, kinds, name = os.stat, KINDS, b""
     here = None if go_to(parent) else parent  # where names are looked up: None is the working directory
+    stat_, kinds, attributes, name = os.stat, KINDS, of_entry, b""
     found: list[Entry] = []
     add = found.append
     try:
         for name in names:
             status = stat_(name, dir_fd=here, follow_symlinks=False)
-            mode = status.st_mode
-            kind = kinds[mode & 0o170000]
-            size, oid, xattrs = status.st_size, None, NONE
+            mode, size, path = status.st_mode, status.st_size, prefix + name
+            kind, oid, xattrs = kinds[mode & 0o170000], None, NONE
             if kind == "directory":
                 size = 0
                 if status.st_dev != device:
                     raise MountInside(descent.full(name))
                 if algorithm is not None:
-                    xattrs = of_entry(here, name)
+                    xattrs = attributes(here, name)
             elif algorithm is not None:
-                path = prefix + name
                 told = known(path, status) if known is not None else None
-                if told is None:
+                if isinstance(told, str):
+                    oid, xattrs = told, attributes(here, name)
+                elif told is not None:
+                    oid, xattrs = told[0], attributes(here, name) if told[1] is None else told[1]
+                else:
                     status, oid, xattrs = _read(descent, name, kind, status, algorithm)
                     mode, size = status.st_mode, status.st_size
-                else:
-                    oid, xattrs = told[0], of_entry(here, name) if told[1] is None else told[1]
             add(
                 Entry(
-                    prefix + name,
+                    path,
                     kind,
                     mode & 0o7777,
                     size,
@@ -165,7 +178,7 @@ def _read(
 
 
 def _names(descriptor: int) -> list[bytes]:
-    found = os.listdir(b"/proc/self/fd/%d" % descriptor)
+    found = os.listdir(b"." if go_to(descriptor) else b"/proc/self/fd/%d" % descriptor)
     found.sort()
     return found
 

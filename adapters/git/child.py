@@ -6,6 +6,7 @@ the start and a task on each pipe, which is a noticeable part of what a short gi
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
@@ -60,6 +61,7 @@ class Child:
         self.out = bytearray()
         self.err = Ends(KEPT)
         self.code: int | None = None
+        self._chunk = CHUNK
         self._process = process
         self._arguments = arguments
         self._limit = limit
@@ -98,9 +100,17 @@ class Child:
         """Returns whether nothing waits to be written."""
         return not self._input
 
+    def widen(self) -> None:
+        """Makes room for much output at once, so that the process and we need not take turns so often."""
+        if self.speaks:
+            assert self._process.stdout is not None
+            with suppress(OSError):  # a user may have too many such pipes, and a small one is only slower
+                fcntl.fcntl(self._process.stdout.fileno(), fcntl.F_SETPIPE_SZ, WIDE)
+            self._chunk = WIDE
+
     def expect(self, count: int) -> None:
         """Makes room for an answer of known length: what is asked for is no flood."""
-        self._limit = max(self._limit, count + CHUNK)
+        self._limit = max(self._limit, count + self._chunk)
 
     def feed(self, data: bytes) -> None:
         """Puts the bytes in the queue for standard input; they are written while `until` waits."""
@@ -154,17 +164,17 @@ class Child:
                 handle()
 
     def _read_out(self) -> None:
-        self.out += self._read(self._process.stdout)
+        self.out += self._read(self._process.stdout, self._chunk)
         if len(self.out) > self._limit:
             raise GitTalksTooMuch(self._arguments, self._limit)
 
     def _read_err(self) -> None:
-        self.err.add(self._read(self._process.stderr))
+        self.err.add(self._read(self._process.stderr, CHUNK))
 
-    def _read(self, pipe: IO[bytes] | None) -> bytes:
+    def _read(self, pipe: IO[bytes] | None, most: int) -> bytes:
         assert pipe is not None
         try:
-            data = os.read(pipe.fileno(), CHUNK)
+            data = os.read(pipe.fileno(), most)
         except BlockingIOError:
             return b""
         if not data:
@@ -253,6 +263,7 @@ class Child:
 
 
 CHUNK = 1 << 16  # what a pipe holds
+WIDE = 1 << 20  # what it can be made to hold by anybody
 KEPT = 32 << 10  # bytes of standard error, at each end
 PATIENCE = 1.0  # seconds between the polite end and the forced one
 LOST = 1 << 16  # no exit code can be this

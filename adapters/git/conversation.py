@@ -69,6 +69,7 @@ class Conversation:
         several pieces under the same head, each with the number of bytes that are still to come. Nothing
         more can be asked then. Raises GitFailed where the output ends, GitOutputUnreadable for another's.
         """
+        self._child.widen()
         self._child.feed("\n".join((*oids, "")).encode("ascii"))
         self._child.complete_input()
         out, at = self._child.out, 0  # read where it gathers, and cut off once per arrival
@@ -81,7 +82,8 @@ class Conversation:
             size = head.rpartition(b" ")[2]
             left = int(size) if size.isdigit() else -1  # of what is missing there is not even an end
             while left > WHOLE:
-                if piece := bytes(out[at : at + left]):
+                # All but the last byte, which is in the last piece: it ends once, however much has come.
+                if piece := bytes(out[at : at + left - 1]):
                     at += len(piece)
                     left -= len(piece)
                     yield head, piece, left
@@ -100,6 +102,19 @@ class Conversation:
         if len(out) == length:
             raise await self._failure()
         return 0
+
+    async def rest(self) -> AsyncGenerator[bytes]:
+        """Asks no more, and yields all that is still said, in pieces as they come.
+
+        At its end the command has ended well. Raises GitFailed.
+        """
+        self._child.complete_input()
+        out = self._child.out
+        while out or not self._child.ended:
+            if out:
+                yield self._take(len(out))
+            await self._child.until(lambda: bool(out), self._timeout)
+        await self.finish()
 
     async def finish(self) -> tuple[int, bytes]:
         """Closes the command's input and waits for it; returns its code, which is 0, and standard error."""

@@ -2,8 +2,8 @@
 
 Whatever the caller's environment or the repository's configuration say, no hook and no file system monitor
 runs, no filter where files are only looked at, nothing is fetched unless the caller says so, nobody is asked
-for a password, messages are English, an object id means that object and not its replacement, and reading
-takes no lock and writes nothing.
+for a password, messages are English, an object id means that object and not its replacement, a commit has
+the parents that it names, and reading takes no lock and writes nothing.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ PREDICTABLE = {
     "GIT_PAGER": "cat",
     "LC_ALL": "C",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": "/dev/null/none",  # git says nothing where the file cannot be, and warns where it is
 }
 # Before git 2.39.4 only the second keeps an object that a partial clone lacks from being fetched.
 NO_FETCH = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
@@ -110,14 +111,18 @@ class Git:
         stdin: bytes | None = None,
         write: bool = False,
         fetch: bool = False,
+        index: bytes | None = None,
         timeout: float | None = None,
         allow: Container[int] = (0,),
     ) -> Ran:
         """Runs one command to its end; with `fetch` it may get what a partial clone has not got yet.
 
+        With an `index` that file, and its lock, is used in place of the worktree's own.
         Raises GitFailed for a code not allowed, or another GitError.
         """
         extra = await self._neutral(repository, write) | ({} if fetch else NO_FETCH)
+        if index is not None:
+            extra["GIT_INDEX_FILE"] = os.fsdecode(index)
         child = self._start(arguments, repository, write, stdin is not None, extra)
         async with child:
             if stdin is not None:

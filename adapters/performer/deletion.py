@@ -10,14 +10,25 @@ import trio
 from msgspec.structs import replace
 
 from adapters.files.demolish import demolish
-from adapters.files.errors import IdentityChanged, MountInside
+from adapters.files.errors import IdentityChanged, MountInside, words
 from adapters.files.identity import identify
-from adapters.performer import proof
+from adapters.performer import checkout, proof
 from adapters.performer.world import EXPECTED, not_done
 from adapters.snapshots.explain import explain as explaining
 from adapters.snapshots.explain.explain import NOTHING, RegistrationChanged
 from adapters.snapshots.files import SnapshotDamaged
-from domain.effects import Destroy, Destroyed, Explain, Explained, Outcome, Resisted, Unexplained
+from domain.effects import (
+    Deregister,
+    Destroy,
+    Destroyed,
+    Explain,
+    Explained,
+    NotDone,
+    Outcome,
+    Resisted,
+    Unexplained,
+)
+from domain.evidence import CONSENT_LIMIT
 from domain.paths import display, pack, unpack
 
 if TYPE_CHECKING:
@@ -47,21 +58,37 @@ async def explain(world: World, effect: Explain) -> Outcome:
     except SnapshotDamaged as error:
         return Unexplained(cause="snapshot_damaged", reason=str(error))
     except RegistrationChanged as error:
-        return Unexplained(cause="registration_changed", reason=str(error))
+        named, count = error.paths[:CONSENT_LIMIT], len(error.paths)
+        return Unexplained(cause="registration_changed", reason=str(error), paths=named, count=count)
     except MountInside as error:
-        return Unexplained(cause="mount_inside", reason=str(error), paths=(pack(error.path),), count=1)
+        return _mounted(root, error)
     except EXPECTED as error:
-        return not_done("explain", error)
+        return _unreadable(root, error) or not_done("explain", error)
     if verdict.count:
         return Unexplained(
             cause="unexplained_entries",
             reason=f"{verdict.count} of {verdict.entries} entries are in no snapshot, commit or consent",
-            paths=verdict.unexplained[:NAMED],
+            paths=verdict.unexplained,
             count=verdict.count,
         )
     if not effect.basis.partial:
         _keep(world, effect, verdict.digest, explanation)
     return Explained(digest=verdict.digest, entries=verdict.entries, bytes=verdict.bytes)
+
+
+def _mounted(root: bytes, error: MountInside) -> Unexplained:
+    """Names no path that can be agreed to: what lies under the mount has been seen by nobody."""
+    named = os.path.relpath(os.path.realpath(error.path), os.path.realpath(root))
+    return Unexplained(cause="mount_inside", reason=f"{error.summary}: {display(pack(named))}")
+
+
+def _unreadable(root: bytes, error: Exception) -> Unexplained | None:
+    """Returns which directory or file of the tree may not be read: it can be agreed to with all in it."""
+    path = error.filename if isinstance(error, PermissionError) else None
+    if not isinstance(path, bytes) or not path.startswith(root + b"/"):
+        return None
+    named = pack(path.removeprefix(root + b"/"))
+    return Unexplained(cause="unreadable", reason=words(error), paths=(named,), count=1)
 
 
 def _missing(effect: Explain | Destroy) -> Unexplained:
@@ -82,13 +109,36 @@ async def destroy(world: World, effect: Destroy) -> Outcome:
         if not (effect.digest == NOTHING or await trio.to_thread.run_sync(proof.is_given, effect)):
             return _missing(effect)
         await _require_quiet(world, effect)
+        if effect.digest == NOTHING and await trio.to_thread.run_sync(proof.of, effect.place) is not None:
+            await trio.to_thread.run_sync(proof.take_back, effect)  # more is agreed to now than it says
     except RegistrationChanged as error:
         return await trio.to_thread.run_sync(_worked_in, root, str(error))
-    except (SnapshotDamaged, IdentityChanged, MountInside) as error:
+    except MountInside as error:
+        return _mounted(root, error)
+    except (SnapshotDamaged, IdentityChanged) as error:
         return Unexplained(cause="changed_while_reaping", reason=str(error))
     except EXPECTED as error:
         return not_done("destroy", error)
     return Destroyed()
+
+
+async def deregister(world: World, effect: Deregister) -> Outcome:
+    """Takes the registration of a tree away, if nobody has used git in it since the tree was found deleted.
+
+    The proof of the deletion says what was compared then, also after a restart.
+    """
+    try:
+        deleted = await trio.to_thread.run_sync(proof.of, effect.place)
+        if deleted is not None:
+            await _require_quiet(world, deleted)
+    except RegistrationChanged as error:
+        reason = f"the tree is deleted, but git was used in it: {error}"
+        return NotDone(step="deregister", code="registration_changed", reason=reason)
+    except SnapshotDamaged as error:
+        return NotDone(step="deregister", code="snapshot_damaged", reason=str(error))
+    except EXPECTED as error:
+        return not_done("deregister", error)
+    return await checkout.deregister(world, effect)
 
 
 def _worked_in(root: bytes, why: str) -> Unexplained:
@@ -122,8 +172,8 @@ async def _explanation(world: World, effect: Destroy) -> Explanation:
     # The explanation is in the log, so a deletion that was killed may have opened directories here before.
     explanation = await _prepare(world, replace(effect, basis=replace(basis, worn=True)))
     if basis.partial:
-        root = unpack(effect.place.path)
-        await explaining.explain(git, common, root, explanation, partial=True)
+        place = unpack(effect.place.path), admin
+        await explaining.explain(git, common, place, explanation, partial=True)
     return explanation
 
 

@@ -47,7 +47,7 @@ class GitPerformer:
             case e.Unlock():
                 return await checkout.release(world, effect)
             case e.Deregister():
-                return await checkout.deregister(world, effect)
+                return await deletion.deregister(world, effect)
             case e.Lock():
                 return await moving.secure(world, effect)
             case e.Move():

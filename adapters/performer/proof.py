@@ -9,30 +9,50 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from adapters.files.durable import TEMPORARY, remove_file, replace, write_new
+import msgspec
+
+from adapters.files.durable import TEMPORARY, read_file, remove_file, replace, write_new
+from adapters.git.errors import RegistrationUnreadable
 from adapters.git.repository import canonical, content
+from domain.effects import Destroy
 from domain.paths import unpack
 
 if TYPE_CHECKING:
-    from domain.effects import Destroy
+    from domain.evidence import Place
 
 NAME = TEMPORARY + b"deleted"
+LIMIT = 1 << 28  # bytes of a proof: it names what a consent names
 
 
 def give(effect: Destroy) -> None:
     """Writes down that nothing is left of the explained tree but its pointer and its root. Raises OSError."""
     if _is_registered(effect):
-        replace(_path(effect), _text(effect))
+        replace(_path(effect.place), _text(effect) + msgspec.json.encode(effect))
 
 
 def is_given(effect: Destroy) -> bool:
     """Tells whether this very tree, as it was explained, was deleted by us. Raises RegistrationUnreadable."""
-    return _is_registered(effect) and content(_path(effect)) == _text(effect).rstrip()
+    return _is_registered(effect) and _given(effect.place).startswith(_text(effect))
+
+
+def of(place: Place) -> Destroy | None:
+    """Returns the deletion that its proof tells of, if the registration is that tree's and has one.
+
+    Raises RegistrationUnreadable.
+    """
+    _, _, said = _given(place).partition(b"\n")
+    if not said:  # nor had an earlier version anything to say here
+        return None
+    try:
+        effect = msgspec.json.decode(said, type=Destroy)
+    except msgspec.DecodeError as error:
+        raise RegistrationUnreadable(_path(place), f"the proof of a deletion is damaged: {error}") from error
+    return effect if effect.place == place and _is_registered(effect) else None
 
 
 def take_back(effect: Destroy) -> None:
     """Makes sure that nothing speaks for a tree that is there. Raises OSError."""
-    path = _path(effect)
+    path = _path(effect.place)
     if os.path.lexists(path):
         remove_file(path)
 
@@ -53,8 +73,14 @@ def _is_registered(effect: Destroy) -> bool:
     return canonical(os.path.join(admin, pointer)) == canonical(os.path.join(root, b".git"))
 
 
-def _path(effect: Destroy) -> bytes:
-    return os.path.join(unpack(effect.place.admin), NAME)
+def _path(place: Place) -> bytes:
+    return os.path.join(unpack(place.admin), NAME)
+
+
+def _given(place: Place) -> bytes:
+    """Returns what the proof says, or nothing where there is none."""
+    path = _path(place)
+    return read_file(path, LIMIT) if os.path.lexists(path) else b""
 
 
 def _text(effect: Destroy) -> bytes:

@@ -12,7 +12,7 @@ import trio
 from adapters.files.durable import make_directories
 from adapters.files.errors import FilesError, LockFileHeld, LockHeld, Unstable, words
 from adapters.files.oslock import OsLock
-from adapters.git.errors import ForeignLock, GitError, GitFailed, GitTimedOut
+from adapters.git.errors import ForeignLock, GitError, GitFailed, GitNotStarted, GitTimedOut
 from adapters.snapshots.manifest import snapshot_dir
 from domain.effects import NotDone
 from domain.paths import unpack
@@ -102,12 +102,16 @@ def _judge(error: Exception) -> tuple[str, bool]:
             return "git_timed_out", False
         case GitFailed() if any(error.says(words) for words in FULL):
             return "disk_full", False
+        case GitFailed() if error.code < 0:  # somebody has killed it, or the system for want of memory
+            return "git_failed", True
+        case GitNotStarted() if error.errno in SCARCE:
+            return "git_failed", True
         case GitError():
             return "git_failed", False
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return "disk_full", False
         case OSError():
-            return _BY_ERRNO.get(error.errno or 0, "io_failed"), False
+            return _BY_ERRNO.get(error.errno or 0, "io_failed"), error.errno in SCARCE
         case _:
             return "io_failed", False
 
@@ -120,6 +124,7 @@ FULL = (
     "unable to write file",
     "couldn't write ",
 )
+SCARCE = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)  # what others give back
 EXPECTED = (GitError, FilesError, OSError)  # what the world may answer; anything else is a bug of ours
 
 _BY_ERRNO = {

@@ -9,7 +9,7 @@ from adapters.git.door import Location
 from adapters.git.errors import GitOutputUnreadable
 from adapters.git.parse import TreeEntry
 from adapters.snapshots.files import SnapshotDamaged
-from adapters.snapshots.manifest import GITLINK, LINK, algorithm_of, stand_in
+from adapters.snapshots.manifest import GITLINK, LINK, algorithm_of, parents, stand_in
 from domain.paths import display, unpack
 
 if TYPE_CHECKING:
@@ -67,8 +67,15 @@ def require_captured(
         after = found[path][1] if path in found else before
         if not _is_right(each, after, algorithm):
             raise SnapshotDamaged(f"the snapshot's commit does not have {display(each.path)!r} as captured")
-    for path in found:
-        if path not in named:
+    leading: set[bytes] | None = None
+    for path, (before, after) in found.items():
+        if path in named:
+            continue
+        if leading is None:
+            leading = parents(named)
+        # A submodule's commit is told beside what is held of it, and no restore needs it.
+        is_there = path in leading if before is None else before.mode == GITLINK
+        if after is None or after.mode != GITLINK or not is_there:
             raise SnapshotDamaged(f"the snapshot's commit has another {path!r} than was captured")
 
 

@@ -26,6 +26,7 @@ PIECE = 1 << 20
 LIMIT = 1 << 30  # bytes of a file that is read at once
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+BEGINNINGS = b"beginnings"  # the directory of files that are not in the pool yet
 FICLONE = 0x40049409  # ioctl_ficlone(2)
 
 
@@ -43,6 +44,7 @@ class Files:
     def __init__(self, directory: bytes) -> None:
         self._own = os.path.join(directory, b"files")
         self._pool = os.path.join(os.path.dirname(os.path.dirname(directory)), b"blobs")
+        self._new = os.path.join(os.path.dirname(self._pool), BEGINNINGS)
         self._made = False
 
     def keep(self, data: bytes) -> str:
@@ -122,15 +124,17 @@ class Files:
         except FileExistsError:
             return True
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.EMLINK):  # not kept yet, or by too many snapshots
-                raise
-            return False
+            # Not kept yet, or by too many snapshots, or what is there is no file.
+            if error.errno in (errno.ENOENT, errno.EMLINK) or os.path.isdir(os.path.join(self._pool, name)):
+                return False
+            raise
         return True
 
     def _make(self) -> None:
         if not self._made:
             make_directories(self._own)
             make_directories(self._pool)
+            make_directories(self._new)
             self._made = True
 
     def _has_whole(self, digest: str) -> bool:
@@ -145,9 +149,9 @@ class Files:
 
     @contextmanager
     def _beginning(self) -> Iterator[tuple[int, bytes]]:
-        """Lends a new file of the pool that has no name of its own yet, and its path."""
+        """Lends a new file that has no name in the pool yet, and its path."""
         self._make()
-        temporary = os.path.join(self._pool, TEMPORARY + secrets.token_hex(8).encode())
+        temporary = os.path.join(self._new, TEMPORARY + secrets.token_hex(8).encode())
         descriptor = os.open(temporary, NEW, 0o600)
         try:
             with owned(descriptor):
@@ -160,9 +164,20 @@ class Files:
         """Gives the new file its name in the pool and in the snapshot, in place of what was damaged."""
         name = digest.encode("ascii")
         for place in (self._pool, self._own):
-            beside = temporary + b"-named"
+            beside, there = temporary + b"-named", os.path.join(place, name)
             os.link(temporary, beside, follow_symlinks=False)
-            os.rename(beside, os.path.join(place, name))
+            if os.path.isdir(there) and not os.path.islink(there):
+                os.rename(there, there + b"-" + secrets.token_hex(4).encode())
+            os.rename(beside, there)
+
+
+def clear_beginnings(state_dir: bytes) -> None:
+    """Takes away what killed processes have begun, for the owner of the state directory. Raises OSError."""
+    place = os.path.join(state_dir, BEGINNINGS)
+    with suppress(FileNotFoundError), os.scandir(place) as found:
+        for each in found:
+            if each.name.startswith(TEMPORARY):
+                os.unlink(each.path)
 
 
 def _clone(source: int, target: int, size: int) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 
 from adapters.files.attributes import Attributes
 from adapters.files.durable import read_file, replace
+from adapters.files.errors import FilesError, words
 from adapters.files.scan import Entry
 from adapters.git.parse import TreeEntry
 from adapters.snapshots.files import SnapshotDamaged
@@ -53,6 +54,12 @@ class Registered(msgspec.Struct, frozen=True, omit_defaults=True):
     mode: int
     mtime_ns: int = 0
     link: str | None = None
+
+
+class Owned(msgspec.Struct, frozen=True):
+    """Whose a snapshot is."""
+
+    lane: str
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,8 +147,8 @@ class Expected:
     def count(self) -> int:
         """Returns how many entries `wanted` has."""
         present = {path for path, each in self.held.items() if each.kind != "absent"}
-        plain = sum(1 for path in self.tree if path not in self.held and path not in self.directories)
-        return len(present | self.directories) + plain
+        other = self.held.keys() | self.directories
+        return len(present | self.directories) + len(self.tree) - sum(path in self.tree for path in other)
 
     def _plain(self, path: bytes, entry: TreeEntry) -> Held:
         if entry.mode == GITLINK:
@@ -152,6 +159,7 @@ class Expected:
 
 
 GITLINK, LINK, EXECUTABLE = 0o160000, 0o120000, 0o100755
+REGULAR = (0o100644, EXECUTABLE)  # what git writes into trees for files today
 
 
 def as_committed(entry: Entry, committed: TreeEntry | None, file_mode: int) -> bool:
@@ -220,13 +228,22 @@ def digest_of(directory: bytes) -> str:
     return hashlib.sha256(read_file(os.path.join(directory, b"manifest.json"), LIMIT)).hexdigest()
 
 
+def lane_in(directory: bytes) -> str:
+    """Returns the lane that the manifest names, and nothing else of it. Raises SnapshotDamaged."""
+    try:
+        data = read_file(os.path.join(directory, b"manifest.json"), LIMIT)
+        return msgspec.json.decode(data, type=Owned).lane
+    except (OSError, FilesError, msgspec.DecodeError) as error:
+        raise SnapshotDamaged(f"the manifest cannot be read: {words(error)}") from error
+
+
 def load(directory: bytes, digest: str | None) -> Manifest:
     """Reads a manifest back and compares it with its digest. Raises SnapshotDamaged."""
     try:
         data = read_file(os.path.join(directory, b"manifest.json"), LIMIT)
         manifest = msgspec.json.decode(data, type=Manifest)
-    except (OSError, msgspec.DecodeError) as error:
-        raise SnapshotDamaged(f"the manifest cannot be read: {error}") from error
+    except (OSError, FilesError, msgspec.DecodeError) as error:
+        raise SnapshotDamaged(f"the manifest cannot be read: {words(error)}") from error
     if digest is not None and hashlib.sha256(data).hexdigest() != digest:
         raise SnapshotDamaged("the manifest is not the one that was written")
     if manifest.format not in READABLE:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -18,18 +18,17 @@ import msgspec
 import trio
 
 from adapters.files.descriptors import DIRECTORY, owned
-from adapters.files.durable import remove_file
 from adapters.files.errors import words
 from adapters.git.door import Location
-from adapters.git.errors import GitError
 from adapters.git.parse import parse_batch_check
 from adapters.snapshots.beneath import Beneath
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import Held, algorithm_of, stand_in
+from adapters.snapshots.unfinished import importing
 from domain.paths import unpack
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 
     from adapters.git.conversation import Conversation
     from adapters.git.door import Git
@@ -59,7 +58,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     `staged` turns the head's tree into the index's; `commits` and `others` (ids and whether it is a tree)
     are kept alive; `outside` names held paths that are not in the commit, `gone` those that the head has and
-    the commit has not, `present` blobs that git has.
+    the commit has not, `present` blobs that git has. `links` are the commits that submodules are at.
     """
 
     ref: str
@@ -71,6 +70,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     commits: tuple[str, ...] = ()
     others: tuple[tuple[str, bool], ...] = ()
     present: frozenset[str] = frozenset()
+    links: Mapping[bytes, str] = {}
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -81,30 +81,25 @@ class Written(msgspec.Struct, frozen=True):
     keep: str
 
 
-async def write(git: Git, common: bytes, root: bytes, plan: Plan) -> Written:
-    """Writes the snapshot's objects durably and its ref.
+async def write(git: Git, common: bytes, root: bytes, plan: Plan, note: bytes) -> Written:
+    """Writes the snapshot's objects durably and its ref; the `note` is a file by which a killed one is known.
 
-    Raises GitFailed, Moving where a file is not as long as it was, or OSError.
+    Nobody else may use the same. Raises GitFailed, Moving where a file is not as long as it was, or OSError.
     """
-    async with git.converse(*IMPORT, repository=Location(common), write=True) as conversation:
-        try:
-            await conversation.send(_beginning(plan))
-            await _send_all(conversation, root, plan)
-            marks = (b"1", b"2", b"3") if plan.commits or plan.others else (b"1", b"3")
-            await conversation.send(b"\n" + b"".join(b"get-mark :%b\n" % mark for mark in marks) + b"done\n")
-            oids = [(await conversation.line()).decode("ascii") for _ in marks]
-            await conversation.finish()
-        except GitError:
-            # What git says of its end is in the error; it leaves the same in a file beside the objects.
-            remove_file(os.path.join(common, b"fast_import_crash_%d" % conversation.pid))
-            raise
+    async with importing(git, common, IMPORT, note) as conversation:
+        await conversation.send(_beginning(plan))
+        await _send_all(conversation, root, plan)
+        marks = (b"1", b"2", b"3") if plan.commits or plan.others else (b"1", b"3")
+        await conversation.send(b"\n" + b"".join(b"get-mark :%b\n" % mark for mark in marks) + b"done\n")
+        oids = [(await conversation.line()).decode("ascii") for _ in marks]
+        await conversation.finish()
     return Written(oids[-1], oids[0], oids[1] if len(oids) == 3 else "")
 
 
 def _beginning(plan: Plan) -> bytes:
     """Returns everything up to the worktree's own changes."""
     head = plan.head.encode()
-    text = b"feature done\n" + _commit(plan.ref, 1, b"the index", [head] if head else []) + plan.staged
+    text = _commit(plan.ref, 1, b"the index", [head] if head else []) + plan.staged
     parents = [b":1"]
     if plan.commits or plan.others:
         named = [oid.encode() for oid in plan.commits]
@@ -158,6 +153,8 @@ def _changes(root: bytes, plan: Plan) -> Iterator[bytes]:
     outside, present = plan.outside, plan.present
     for path in plan.gone:  # before anything is put in a place that must be free
         yield b"D %b\n" % quote(path)
+    for path, oid in plan.links.items():
+        yield b"M 160000 %b %b\n" % (oid.encode(), quote(path))
     with Beneath(root) as beneath:
         for each in plan.held:
             path = unpack(each.path)

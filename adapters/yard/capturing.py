@@ -27,19 +27,23 @@ if TYPE_CHECKING:
 
 
 class SnapshotNotMade(Refusal):
-    """A capture has failed, and nothing was changed. The code is the capture's."""
+    """A capture has failed, or would not hold enough, and nothing was changed. The code says which."""
 
-    def __init__(self, code: str, reason: str) -> None:
+    def __init__(
+        self, code: str, reason: str, remedy: str = "", evidence: dict[str, object] | None = None
+    ) -> None:
         super().__init__()
         self.code, self.reason = code, reason  # type: ignore[misc]
+        self.remedy = remedy  # type: ignore[misc]
+        self._evidence = evidence or {}
 
     @property
     def details(self) -> dict[str, object]:
-        """Returns why."""
-        return {"reason": self.reason}
+        """Returns why, and what it is about."""
+        return {"reason": self.reason, **self._evidence}
 
     def __str__(self) -> str:
-        return f"no snapshot was made: {self.reason}."
+        return f"no snapshot was made: {self.reason}.{' ' if self.remedy else ''}{self.remedy}"
 
 
 def wanted(yard: Yard, row: Record, include: Include = False) -> Wanted:
@@ -71,10 +75,16 @@ def _snapshotted(concluded: Concluded) -> Done:
 
 
 async def capture(
-    yard: Yard, lane_id: str, seen: Seen, request: Request, *, tolerant: bool = False
+    yard: Yard,
+    lane_id: str,
+    seen: Seen,
+    request: Request,
+    *,
+    tolerant: bool = False,
+    apart: tuple[str, ...] = (),
 ) -> tuple[Committed, Snapshot]:
     """Takes a snapshot of what was seen. Raises a Refusal, or SnapshotNotMade."""
-    committed, taken = await try_capture(yard, lane_id, seen, request, tolerant=tolerant)
+    committed, taken = await try_capture(yard, lane_id, seen, request, tolerant=tolerant, apart=apart)
     if isinstance(taken, SnapshotNotMade):
         raise taken
     return committed, taken

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapters.store.reader import Record
-from domain.events import Fact
+from domain.events import Fact, IgnoredLetGo, RemovalPlanned
 from domain.lane import INITIAL, evolve
 from domain.states import Lane
 from projections import lanes
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Concluded(msgspec.Struct, frozen=True, kw_only=True):
     """The facts that a request has caused in one lane, and the lane after the last of them.
 
-    `row` is the lane's row of the lanes table at that position, none where there was none.
+    `row` is the lane's row of the lanes table at that position, none where there was none. `let_go` are the
+    packed paths that did not hold the last removal, as they can be made again.
     """
 
     lane_id: str
@@ -31,6 +32,7 @@ class Concluded(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 0
     position: int = 0
     facts: tuple[Fact, ...] = ()
+    let_go: frozenset[str] = frozenset()
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,8 +49,10 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
 def conclude(events: Iterable[Envelope], lane_id: str, cause: str) -> Concluded:
     """Returns what one cause has led to in a lane, given the lane's events in order."""
-    facts, concluded = list[Fact](), Concluded(lane_id=lane_id)
+    facts, concluded, let_go = list[Fact](), Concluded(lane_id=lane_id), frozenset[str]()
     for event, lane, row in _told(events, lane_id):
+        if isinstance(event.fact, RemovalPlanned | IgnoredLetGo):
+            let_go = frozenset(each.path for each in getattr(event.fact, "ignored", ()))
         if event.cause == cause:
             facts.append(event.fact)
             concluded = Concluded(
@@ -57,6 +61,7 @@ def conclude(events: Iterable[Envelope], lane_id: str, cause: str) -> Concluded:
                 row=_record(row),
                 version=event.version,
                 position=event.position,
+                let_go=let_go,
             )
     return msgspec.structs.replace(concluded, facts=tuple(facts))
 

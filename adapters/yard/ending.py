@@ -1,6 +1,7 @@
 """What becomes of a lane that was put away: it is restored, reaped, reviewed or swept."""
 
-from adapters.yard.reaping import discard, reap, resnapshot
+from adapters.yard.discarding import discard
+from adapters.yard.reaping import reap, resnapshot
 from adapters.yard.restoring import restore
 from adapters.yard.sweeping import (
     Candidate,

@@ -134,12 +134,10 @@ async def _keep_and_put_away(
 def _needs_snapshot(lane: Lane, command: RemoveLane) -> bool:
     """Asks the decision itself, without writing anything down; it refuses here what it would refuse later."""
     try:
-        facts = lanes.decide(lane, command)
+        lanes.decide(lane, command)
     except NotSnapshotted:
         return True
-    planned = facts[0]
-    consent = getattr(planned, "consent", None)
-    return command.mode == "force" and (consent is not None or command.delete_branch)
+    return command.mode == "force"  # only a capture finds all that a consent has to name
 
 
 async def _with_snapshot(

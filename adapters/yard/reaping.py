@@ -1,22 +1,27 @@
-"""The irreversible step, and the exits of a review that lead to it."""
+"""The irreversible step, and the exit of a review that captures the tree again."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapters.yard.capturing import capture, place_of
+from adapters.yard.capturing import SnapshotNotMade, capture, place_of, wanted
 from adapters.yard.yard import Concluded, Done, ended
-from domain.commands import DiscardLane, ReapLane
-from domain.errors import WrongState
-from domain.events import ReapingPlanned, TreeRetried
-from domain.evidence import Consent
-from domain.paths import display
+from domain.commands import ReapLane
+from domain.envelope import stream_of
+from domain.errors import CannotHold, WrongState
+from domain.events import IgnoredLetGo, ReapingPlanned, RemovalPlanned, TreeResisted, TreeRetried
+from domain.evidence import Unknown
+from domain.paths import display, is_inside
+from domain.reaping import held_back
+from domain.snapshots import lies_in, unknown_ignored
 from domain.states import NeedsReview, Quarantined, Reaped, Reaping, Returning, Undoing, name
 
 if TYPE_CHECKING:
     from adapters.engine import Request
+    from adapters.store.journal import Committed
     from adapters.store.reader import Record
     from adapters.yard.yard import Yard
+    from domain.evidence import Ignored, Seen, Snapshot
 
 
 async def reap(yard: Yard, row: Record, request: Request) -> Done:
@@ -27,11 +32,50 @@ async def reap(yard: Yard, row: Record, request: Request) -> Done:
     request = yard.resumed(request, lane_id)
     lane, _ = yard.reader.lane(lane_id)
     if isinstance(lane, Quarantined) and lane.record.editions[-1].snapshot_id is None:
-        seen = await yard.inspector.look(lane.place)
-        committed, _ = await capture(yard, lane_id, seen, request.aside())
-        request = request.after(committed)
+        seen, held = await look_at_rest(yard, row, lane)
+        if held:
+            raise _not_agreed(held, _way_out(row))
+        request = request.after((await _captured(yard, row, seen, request))[0])
     await yard.engine.handle(lane_id, ReapLane(), request)
     return reaped(yard.concluded(request, lane_id))
+
+
+async def look_at_rest(yard: Yard, row: Record, lane: Quarantined) -> tuple[Seen, tuple[Ignored, ...]]:
+    """Looks at a lane that has no snapshot, and returns which ignored paths nobody has agreed to lose."""
+    seen = await yard.inspector.look(lane.place, rules=wanted(yard, row).rules)
+    if isinstance(seen.ignored, Unknown):
+        return seen, ()
+    let_go: tuple[Ignored, ...] = ()
+    for event in yard.reader.events(stream=stream_of(str(row["id"]))):
+        if isinstance(event.fact, RemovalPlanned | IgnoredLetGo):
+            let_go = getattr(event.fact, "ignored", ())
+    paths = tuple(each.path for each in let_go)
+    return seen, held_back(seen.ignored, lane.consent.paths if lane.consent else (), paths)
+
+
+def _not_agreed(held: tuple[Ignored, ...], remedy: str) -> SnapshotNotMade:
+    refused = unknown_ignored(held)
+    return SnapshotNotMade(refused.code, refused.cause, remedy, refused.details)
+
+
+async def _captured(
+    yard: Yard, row: Record, seen: Seen, request: Request, apart: tuple[str, ...] = ()
+) -> tuple[Committed, Snapshot]:
+    """Takes a snapshot of a tree at rest; where it cannot hold something, says what can be done about it."""
+    try:
+        return await capture(yard, str(row["id"]), seen, request.aside(), apart=apart)
+    except CannotHold as error:
+        raise SnapshotNotMade(error.code, error.cause, _way_out(row), error.details) from error
+    except SnapshotNotMade as error:
+        if error.code != CannotHold.code:
+            raise
+        raise SnapshotNotMade(error.code, error.reason, _way_out(row)) from error
+
+
+def _way_out(row: Record) -> str:
+    slug = row["slug"]
+    discard = f"'laneyard review {slug} --discard' deletes the lane with a consent that names this"
+    return f"{discard}; 'laneyard restore {slug}' brings it back as it is."
 
 
 def begun(concluded: Concluded) -> bool:
@@ -45,16 +89,20 @@ def reaped(concluded: Concluded) -> Done:
     if isinstance(lane, NeedsReview):
         return ended(concluded, (lane.cause, lane.reason))
     if isinstance(lane, Reaping | Undoing | Returning):
-        doomed = lane.demolition
-        left = doomed.left if doomed else ()
-        return ended(concluded, ("residual", f"{len(left)} entries could not be deleted"))
-    given_up = [
-        f"given up by consent: {display(path)}"
+        told = [fact.reason for fact in concluded.facts if isinstance(fact, TreeResisted)]
+        return ended(concluded, ("residual", told[-1] if told else "entries could not be deleted"))
+    named = [
+        path
         for fact in concluded.facts
         if isinstance(fact, ReapingPlanned) and fact.consent is not None
-        for path in fact.consent.paths
+        for path in fact.consent.named
     ]
-    return ended(concluded, None, *_beside(concluded), *given_up)
+    made = [path for path in named if path in concluded.let_go]
+    again = [f"{_AGAIN}: {display(path)}" for path in made[:MOST]]
+    if len(made) > MOST:
+        again.append(f"{_AGAIN}: {len(made) - MOST} more, which the log names")
+    given_up = [f"given up by consent: {display(path)}" for path in named if path not in concluded.let_go]
+    return ended(concluded, None, *_beside(concluded), *again, *given_up)
 
 
 def _beside(concluded: Concluded) -> tuple[str, ...]:
@@ -76,21 +124,22 @@ async def resnapshot(yard: Yard, row: Record, request: Request) -> Done:
     lane, _ = yard.reader.lane(lane_id)
     if not isinstance(lane, NeedsReview):
         raise WrongState("reviewed", name(lane))
-    seen = await yard.inspector.look(place_of(lane, "reviewed"))
-    committed, taken = await capture(yard, lane_id, seen, request.aside())
+    seen = await yard.inspector.look(place_of(lane, "reviewed"), rules=wanted(yard, row).rules)
+    committed, taken = await _captured(yard, row, seen, request, _held_before(lane, seen))
     await yard.engine.handle(lane_id, ReapLane(snapshot=taken.id), request.after(committed))
     return reaped(yard.concluded(request, lane_id))
 
 
-async def discard(yard: Yard, row: Record, request: Request) -> Done:
-    """Deletes what a review has looked at, with a recorded consent that names it."""
-    if (earlier := yard.answered(request)) is not None:
-        return reaped(earlier)
-    lane_id = str(row["id"])
-    lane, _ = yard.reader.lane(lane_id)
-    if not isinstance(lane, NeedsReview):
-        raise WrongState("discarded", name(lane))
-    paths = lane.paths if lane.paths and len(lane.paths) == lane.count else (".",)
-    command = DiscardLane(consent=Consent(paths, "review --discard"))
-    await yard.engine.handle(lane_id, command, request)
-    return reaped(yard.concluded(request, lane_id))
+def _held_before(lane: NeedsReview, seen: Seen) -> tuple[str, ...]:
+    """Returns the ignored paths of which the lane's snapshot holds something: so is the next one to."""
+    rests = isinstance(lane.home, Quarantined)
+    taken = lane.record.snapshot(lane.record.editions[-1].snapshot_id) if rests else None
+    if taken is None or isinstance(seen.ignored, Unknown):
+        return ()
+    held = frozenset(taken.ignored)
+    paths = (each.path for each in seen.ignored)
+    return tuple(path for path in paths if lies_in(path, held) or any(is_inside(each, path) for each in held))
+
+
+_AGAIN = "not kept, as it can be made again"
+MOST = 20  # paths of what can be made again that are named before they are only counted

@@ -13,9 +13,10 @@ from adapters.yard.yard import Concluded, Done, ended
 from domain import lane as lanes
 from domain.commands import RestoreLane
 from domain.errors import SnapshotUnusable, WrongState
-from domain.events import RestoreAbandoned
+from domain.events import RestoreAbandoned, RestorePlanned
 from domain.naming import numbered
-from domain.paths import pack, unpack
+from domain.paths import display, pack, unpack
+from domain.snapshots import lies_in
 from domain.states import Active, NeedsReview, Quarantined, Reaped, name
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from domain.states import Lane
 
 SUFFIXES = 10_000
+NAMED = 5  # paths that a note names
 
 
 async def restore(
@@ -74,12 +76,40 @@ async def _require_readable(yard: Yard, repository: Repository, lane: Lane, comm
 def _restored(concluded: Concluded) -> Done:
     for fact in concluded.facts:
         if isinstance(fact, RestoreAbandoned):
-            return ended(concluded, (fact.code, fact.reason))
+            return ended(concluded, (fact.code, _with_remedy(concluded.lane, fact.reason)))
     lane = concluded.lane
     if isinstance(lane, NeedsReview):
         return ended(concluded, (lane.cause, lane.reason))
     differences = getattr(concluded.facts[-1], "differences", ())
-    return ended(concluded, None, *(differences if isinstance(lane, Active) else ()))
+    more = _held_elsewhere(concluded)
+    return ended(concluded, None, *((*differences, *more) if isinstance(lane, Active) else ()))
+
+
+def _with_remedy(lane: Lane, reason: str) -> str:
+    """Returns why a lane could not be put back; where its pointer was replaced, also what mends that."""
+    if not isinstance(lane, NeedsReview) or ".git" not in lane.paths:
+        return reason
+    said = f"gitdir: {display(lane.demolition.place.admin)}"
+    return f"{reason}; move the .git that is there away, make a file .git that says '{said}', and try again"
+
+
+def _held_elsewhere(concluded: Concluded) -> tuple[str, ...]:
+    """Returns which earlier snapshot of the same removal holds ignored files that the one used does not."""
+    plan = next((fact for fact in concluded.facts if isinstance(fact, RestorePlanned)), None)
+    record = concluded.lane.record if isinstance(concluded.lane, Active) else None
+    used = record.snapshot(plan.snapshot_id) if record and plan else None
+    if record is None or plan is None or used is None:
+        return ()
+    before = {each.snapshot_id for each in record.editions if each.number < plan.edition}
+    held = frozenset(used.ignored)
+    for each in reversed(record.snapshots[: record.snapshots.index(used)]):
+        if each.id in before:
+            break
+        if more := [path for path in each.ignored if not lies_in(path, held)]:
+            named = ", ".join(map(display, more[:NAMED])) + (" and others" if more[NAMED:] else "")
+            out = f"laneyard snapshot extract {each.id[:8]} PATH --to DIRECTORY"
+            return (f"the earlier snapshot {each.id[:8]} also holds {named}: {out}",)
+    return ()
 
 
 def _full_id(lane: Lane, wanted: str | None) -> str | None:

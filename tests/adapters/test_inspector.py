@@ -217,6 +217,29 @@ async def test_what_is_ignored_is_classed_by_the_rules_that_are_asked_for(tmp_pa
         }
 
 
+async def test_what_was_taken_out_of_the_index_only_is_not_let_go_with_its_directory(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    out = Path(os.fsdecode(world.root), "out")
+    out.mkdir()
+    (out / "keep.txt").write_text("committed\n")
+    world.git(world.root, "add", "out/keep.txt")
+    world.git(world.root, "commit", "-q", "-m", "out")
+    async with world.open() as opened:
+        await clean(opened)
+        place = place_of(opened.lane(), "looked at")
+        lane = os.fsencode(place.path)
+        world.git(lane, "rm", "-q", "--cached", "-r", "out")
+        Path(os.fsdecode(world.common), "info/exclude").write_text("/.laneyard/\nout/\n")
+        Path(place.path, "out/keep.txt").write_text("edited\n")
+        Path(place.path, "out/made").write_text("made\n")
+        seen = await opened.yard.inspector.look(place, rules=lambda: Rules(rebuildable=Patterns(["out/"])))
+    assert not isinstance(seen.ignored, Unknown)
+    assert {each.path: each.kind for each in seen.ignored} == {
+        "out/keep.txt": "unknown",
+        "out/made": "rebuildable",
+    }
+
+
 async def test_rules_that_cannot_be_read_make_what_is_ignored_unknown(tmp_path: Path) -> None:
     def unreadable() -> Rules:
         raise InvalidConfiguration(".laneyard.toml", "it is none")
@@ -231,3 +254,12 @@ async def test_rules_that_cannot_be_read_make_what_is_ignored_unknown(tmp_path: 
         seen = await opened.yard.inspector.look(place, rules=unreadable)
     assert isinstance(seen.ignored, Unknown)
     assert "it is none" in seen.ignored.why
+
+
+async def test_a_directory_that_git_may_not_open_makes_the_look_unknown(tmp_path: Path) -> None:
+    """Git lists nothing of it, warns, and ends well: a lane that looks clean may not be."""
+    world = World(tmp_path)
+    warning = "warning: could not open directory 'closed/': Permission denied"
+    world.fake(f"""case " $* " in *" status "*) echo "{warning}" >&2;; esac""")
+    seen, _, _ = await look(world)
+    assert (seen.untracked, seen.changed, seen.ignored) == (Unknown(warning),) * 3

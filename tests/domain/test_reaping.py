@@ -15,7 +15,7 @@ from domain.effects import (
     Resisted,
     Unexplained,
 )
-from domain.errors import NoSuchSnapshot, NotSnapshotted, WrongState
+from domain.errors import NoSuchSnapshot, NotSnapshotted, TooManyToName, WrongState
 from domain.events import (
     Fact,
     LaneQuarantined,
@@ -29,7 +29,8 @@ from domain.events import (
     TreeRetried,
     TreeUnexplained,
 )
-from domain.evidence import Consent
+from domain.evidence import CONSENT_LIMIT, Consent, Ignored
+from domain.reaping import held_back
 from domain.states import Basis, Edition, NeedsReview, Quarantined, Reaped, Reaping
 from tests.domain.facts import (
     BRANCH,
@@ -281,4 +282,35 @@ def test_a_retry_is_given_the_whole_patience_again() -> None:
     given(*REAPING, explained, gave_up, retried).learns(
         Resisted(reason="busy", left=("mnt",)),
         TreeResisted(path=RESTING, step="destroy", attempt=1, reason="busy", left=("mnt",), final=False),
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "agreed", "let_go", "holds"),
+    [
+        ("build", "rebuildable", (), (), False),
+        (".env", "precious", (), (), True),
+        ("scratch", "unknown", (), (), True),
+        (".env", "precious", (".env",), (), False),
+        ("scratch", "unknown", ("scratch",), (), False),
+        ("scratch/new", "unknown", ("scratch",), (), False),
+        ("scratch/.env", "precious", ("scratch",), (), True),
+        ("build", "unknown", ("build",), ("build",), True),
+        ("build/inner", "unknown", ("build",), ("build",), True),
+    ],
+)
+def test_ignored_paths_hold_a_reap_unless_a_consent_was_about_just_that(
+    path: str, kind: str, agreed: tuple[str, ...], let_go: tuple[str, ...], holds: bool
+) -> None:
+    seen = Ignored(path, kind, "why", 1, 1)  # type: ignore[arg-type]
+    assert held_back((seen,), agreed, let_go) == ((seen,) if holds else ())
+
+
+def test_a_consent_names_no_more_than_people_can_be_asked_to_read() -> None:
+    most = tuple(f"f{number}" for number in range(CONSENT_LIMIT))
+    given(*IN_REVIEW).when(DiscardLane(consent=Consent((), "seen", most))).then(
+        plan("s-1", Consent((), "seen", most))
+    )
+    given(*IN_REVIEW).when(DiscardLane(consent=Consent(("one",), "seen", most))).refused(
+        TooManyToName, count=10_001, limit=10_000
     )

@@ -28,9 +28,9 @@ from domain.events import (
     RemovalAbandoned,
     RemovalPlanned,
 )
-from domain.evidence import Consent, Identity, Obstacle, Place, Seen, Summary, Unknown
+from domain.evidence import CONSENT_LIMIT, Consent, Identity, Obstacle, Place, Seen, Summary, Unknown
 from domain.lane import decide
-from domain.removal import CONSENT_LIMIT
+from domain.removal import REBUILDABLE_LIMIT
 from domain.states import Leaving
 from tests.domain.facts import (
     BRANCH,
@@ -278,10 +278,18 @@ def test_force_names_what_can_be_made_again_as_well() -> None:
     assert getattr(plan, "consent", None) == Consent((".env", "node_modules"), "remove --force")
 
 
-def test_what_can_be_made_again_is_named_up_to_the_same_limit() -> None:
-    many = tuple(replace(MODULES, path=f"{n}/node_modules") for n in range(CONSENT_LIMIT + 1))
-    given(*CREATED).when(safe(replace(CLEAN, ignored=many), snapshot=None)).refused(
-        TooManyToName, count=10_001, limit=10_000
+@pytest.mark.slow
+def test_more_of_what_can_be_made_again_is_named_but_not_without_end() -> None:
+    most = tuple(replace(MODULES, path=f"{n}/node_modules") for n in range(REBUILDABLE_LIMIT))
+    plan, named = decide(given(*CREATED).lane, safe(replace(CLEAN, ignored=most), snapshot=None))
+    assert named == replace(let_go, ignored=most)
+    assert isinstance(plan, RemovalPlanned)
+    assert plan.consent == Consent(tuple(each.path for each in most), "rebuildable")
+    given(*CREATED).when(safe(replace(CLEAN, ignored=(*most, MODULES)), snapshot=None)).refused(
+        TooManyToName, count=100_001, limit=100_000
+    )
+    given(*CREATED).when(force(replace(CLEAN, ignored=most), snapshot=None)).refused(
+        TooManyToName, count=100_000, limit=10_000
     )
 
 

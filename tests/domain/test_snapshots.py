@@ -82,6 +82,18 @@ def test_a_capture_is_planned_performed_and_the_lane_stays_active() -> None:
     assert lane.record.editions == ()
 
 
+@pytest.mark.parametrize(
+    ("facts", "thorough"),
+    [(CREATED, False), (RETURNED, False), (REMOVED, True), (IN_REVIEW, True), (REBUILD_IN_REVIEW, True)],
+)
+def test_what_is_at_rest_is_captured_without_trusting_what_was_seen_before(
+    facts: tuple[Fact, ...], thorough: bool
+) -> None:
+    effect = given(*facts, snapshot_planned).owed
+    assert isinstance(effect, Capture)
+    assert effect.thorough is thorough
+
+
 def test_snapshots_are_kept_in_the_order_in_which_they_were_taken() -> None:
     lane = given(*SNAPSHOTTED, snapshot_planned, LaneSnapshotted(snapshot=LATER)).lane
     assert isinstance(lane, Active)
@@ -200,6 +212,7 @@ def test_a_quarantined_lane_is_captured_with_the_head_and_branch_of_its_edition(
                 branch=BRANCH,
                 tolerant=False,
                 omit=(),
+                thorough=True,
             )
         )
         .learns(Captured(snapshot=LATER), LaneSnapshotted(snapshot=LATER))
@@ -231,6 +244,7 @@ def test_a_lane_in_review_is_captured_where_it_rests_and_comes_back_from_that() 
                 branch=BRANCH,
                 tolerant=False,
                 omit=(),
+                thorough=True,
             )
         )
         .learns(Captured(snapshot=LATER), LaneSnapshotted(snapshot=LATER))
@@ -257,6 +271,7 @@ def test_a_copy_of_what_a_failed_rebuild_left_never_stands_for_the_edition() -> 
                 branch=None,
                 tolerant=False,
                 omit=(),
+                thorough=True,
             )
         )
         .learns(Captured(snapshot=LATER), LaneSnapshotted(snapshot=LATER))

@@ -112,6 +112,7 @@ def virtual_environment(spot: Spot) -> Iterator[None]:
     _ignoring(spot, b"venv/")
     yield
     spot.write(b"venv/pyvenv.cfg", b"home = /usr/bin\nversion = 3.11\n")
+    spot.write(b"venv/bin/python3")
     spot.write(b"venv/lib/thing.py")
     spot.scene.lost.add(spot.rel(b"venv"))
 
@@ -132,7 +133,7 @@ def bytecode(spot: Spot) -> Iterator[None]:
     _ignoring(spot, b"__pycache__/")
     spot.write(b"module.py", b"pass\n")
     yield
-    spot.write(b"__pycache__/module.cpython-311.pyc", b"\xa7\r\r\n")
+    spot.write(b"__pycache__/module.cpython-311.pyc", b"\xa7\r\r\n" + bytes(12))
     spot.scene.lost.add(spot.rel(b"__pycache__"))
 
 

@@ -73,7 +73,10 @@ async def test_a_mount_in_the_quarantine_holds_the_reaper_and_is_unharmed(
         mount(mounted, os.path.join(resting(opened), b"empty"))
         done = await opened.reap()
         assert isinstance(done.lane, NeedsReview)
-        assert done.lane.cause == "mount_inside"
+        assert (done.lane.cause, done.lane.paths, done.lane.count) == ("mount_inside", (), 0)
+        assert done.lane.reason == "mount point in the tree: empty"
+        done = await opened.discard()
+        assert isinstance(done.lane, NeedsReview)
         assert (mounted / "theirs").read_bytes() == b"theirs\n"
         unmount(os.path.join(resting(opened), b"empty"))
         done = await opened.restore()
@@ -92,6 +95,7 @@ async def test_a_mount_that_comes_between_explanation_and_deletion_is_unharmed(
         await removed(opened)
         done = await opened.reap()
         assert isinstance(done.lane, NeedsReview)
+        assert (done.lane.cause, done.lane.count) == ("mount_inside", 0)
         assert (mounted / "theirs").read_bytes() == b"theirs\n"
 
 

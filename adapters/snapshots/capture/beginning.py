@@ -10,13 +10,13 @@ import trio
 
 from adapters.files.durable import read_file
 from adapters.git.parse import TreeEntry
-from adapters.git.stats import IndexStats, stats
+from adapters.git.stats import IndexStats, mode_of, oid_of, stats
 from adapters.snapshots import objects
 from adapters.snapshots.capture import looks, trusting
 from adapters.snapshots.capture.keeping_alive import named_in_log
 from adapters.snapshots.capture.trusting import Trust
 from adapters.snapshots.files import SnapshotDamaged
-from adapters.snapshots.manifest import Registered
+from adapters.snapshots.manifest import Registered, parents
 from adapters.snapshots.position import CannotCapture, Head, algorithm_here, position_of, tree_of
 from adapters.snapshots.registration import registration
 from adapters.snapshots.together import together
@@ -24,8 +24,11 @@ from domain.evidence import Obstacle
 from domain.paths import unpack
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from adapters.git.conversation import Conversation
     from adapters.git.door import Git
+    from adapters.git.index import IndexEntry
     from adapters.snapshots.capture.looks import Looks
     from adapters.snapshots.files import Files
     from domain.effects import Capture
@@ -77,7 +80,7 @@ async def begin(git: Git, asking: Conversation, files: Files, effect: Capture, l
     if index is None and head.oid:
         raise CannotCapture("the worktree has no index")
     written = {each.name: each.mtime_ns for each in kept.registered}.get("index", 0)
-    trust = Trust(index, written, earlier, raw=raw)
+    trust = Trust(index, written, earlier, raw=raw and not effect.thorough)
     early = trust.raw and trusting.may_name_attributes(index, common)
     if early:
         trust.distrust(await trusting.converted(git, admin, unpack(effect.place.path), index))
@@ -109,7 +112,7 @@ def _keep(
     index = stats(data, width) if data else None
     names = _names(files, registered, index) | named_in_log(_log_of(common, branch), 2 * width)
     if index is not None:  # git reads the empty blob that stands for what is only intended to be added
-        names |= {index.entries[path][10].hex().encode() for path in index.intents}
+        names |= {oid_of(index.entries[path]).encode() for path in index.intents}
     earlier = looks.load(looked, algorithm) if looked is not None else {}
     return Kept(fingerprint, registered, names, registration.obstacles(admin)), index, earlier
 
@@ -133,12 +136,21 @@ def _entries(files: Files, kept: Kept, index: IndexStats | None) -> dict[bytes, 
     """Returns mode and object of every path of the index; what is only intended to be added has none yet."""
     if index is None:
         return {}
-    if b"link" in index.sections:
-        whole = registration.staged(files, kept.registered).entries
-        return {e.path: (e.mode, e.oid) for e in whole if e.stage == 0 and not e.intent_to_add}
+    if index.unmerged or b"link" in index.sections:
+        return _merged(registration.staged(files, kept.registered).entries)
     # A sparse index has whole directories, whose names end in a slash.
     return {
-        path.rstrip(b"/"): (each[6], each[10].hex())
-        for path, each in index.entries.items()
+        path.rstrip(b"/"): (mode_of(fixed), oid_of(fixed))
+        for path, fixed in index.entries.items()
         if path not in index.intents
     }
+
+
+def _merged(entries: Sequence[IndexEntry]) -> dict[bytes, tuple[int, str]]:
+    """Returns what each path has; one in conflict has our side, where there is none theirs, else the base."""
+    found = {e.path.rstrip(b"/"): (e.mode, e.oid) for e in entries if not (e.stage or e.intent_to_add)}
+    sides = {e.path: (e.mode, e.oid) for stage in (1, 3, 2) for e in entries if e.stage == stage}
+    directories = parents([*found, *sides])
+    # A tree cannot have a file where it has a directory, as a conflict of the two may.
+    free = (path for path in sides if path not in directories and found.keys().isdisjoint(parents([path])))
+    return found | {path: sides[path] for path in free}

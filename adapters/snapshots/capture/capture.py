@@ -46,9 +46,10 @@ async def capture(git: Git, directory: bytes, effect: Capture) -> Snapshot:
     if os.path.exists(os.path.join(directory, b"manifest.json")):
         return await read_back(git, directory, effect)
     why: Exception | None = None
+    remembers = not effect.thorough
     for number in range(ATTEMPTS):
         try:
-            return await Attempt(git, directory, effect, remembers=number == 0).take()
+            return await Attempt(git, directory, effect, remembers=remembers and number == 0).take()
         except (Moving, Unstable, SnapshotDamaged) as error:
             why = error
         except GitFailed as error:
@@ -93,7 +94,8 @@ async def verify(git: Git, directory: bytes, common: bytes, snapshot: Snapshot) 
     manifest = await trio.to_thread.run_sync(load, directory, snapshot.manifest)
     at = await read_ref(git, common, snapshot.ref.encode())
     if at != snapshot.commit or manifest.commit != snapshot.commit:
-        raise SnapshotDamaged(f"{snapshot.ref} is at {at}, not at {snapshot.commit}")
+        found_at = "is not there" if at is None else f"is at {at}, not at {snapshot.commit}"
+        raise SnapshotDamaged(f"{snapshot.ref} {found_at}")
     await trio.to_thread.run_sync(_check_files, directory, manifest)
     found = await differences(git, common, manifest.head, manifest.commit)
     same = any(each.oid is not None and unpack(each.path) not in found for each in manifest.entries)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapters.git.door import Location
+from adapters.git.errors import GitFailed, GitTalksTooMuch
 from adapters.git.parse import HEX
 from adapters.snapshots import objects
 
@@ -17,16 +18,16 @@ if TYPE_CHECKING:
     from adapters.git.door import Git
 
 OID = re.compile(HEX)
-# Refs that do not last: those of one worktree end with what git is busy with there, and a snapshot may be
-# taken again, or dropped, while others are to be whole by themselves.
-PASSING = ("refs/bisect/", "refs/rewritten/", "refs/worktree/", "refs/laneyard/snapshots/")
-EXCLUDED = tuple(f"--exclude={name}*".encode() for name in PASSING)
+TAGS = (
+    b"refs/tags/",
+    b"refs/heads/",
+)  # refs whose annotated tags are their own, whatever a lane says of them
 
 
 class Alive(msgspec.Struct, frozen=True):
     """What has to be kept alive: commits, and other objects with whether each is a tree.
 
-    `tags` are annotated tags that no lasting ref is at: a commit cannot keep those.
+    `tags` are annotated tags that no tag or branch is at: a commit cannot keep those.
     """
 
     commits: tuple[str, ...] = ()
@@ -41,8 +42,9 @@ def named_in_log(log: bytes, width: int) -> set[bytes]:
 
 
 async def only_here(git: Git, common: bytes, names: Iterable[bytes], head: str) -> Alive:
-    """Returns those of the named objects that no lasting ref and not `head` reaches.
+    """Returns those of the named objects that `head` does not reach.
 
+    No other ref counts: somebody prunes a remote's branch, and deletes a merged one, without asking here.
     A name is any word of hexadecimal digits, and need not be one of an object. Of commits only the last are
     returned: they reach the others. Blobs and trees are all returned. Raises GitError.
     """
@@ -52,42 +54,37 @@ async def only_here(git: Git, common: bytes, names: Iterable[bytes], head: str) 
     found = {oid: kind for oid, kind, _ in await objects.check(git, common, asked)}
     found.pop(head, None)
     tags = [oid for oid, kind in found.items() if kind == "tag"]
-    commits = [oid for oid, kind in found.items() if kind == "commit"]
+    commits = {oid: None for oid, kind in found.items() if kind == "commit"}
     if tags:
-        lasting = await _lasting(git, common)
-        commits += await _targets(git, common, tags)
-        tags = [oid for oid in tags if oid not in lasting]
+        held = await _held_tags(git, common)
+        commits |= dict.fromkeys(await _targets(git, common, tags))
+        commits.pop(head, None)
+        tags = [oid for oid in tags if oid not in held]
     others = tuple((oid, kind == "tree") for oid, kind in found.items() if kind in ("blob", "tree"))
-    return Alive(await _unreached(git, common, commits, head), others, tuple(tags))
+    return Alive(await _last(git, common, tuple(commits), head), others, tuple(tags))
 
 
-async def _unreached(git: Git, common: bytes, commits: list[str], head: str) -> tuple[str, ...]:
-    """Returns the last of these commits that no lasting ref and not `head` reaches."""
+async def _last(git: Git, common: bytes, commits: tuple[str, ...], head: str) -> tuple[str, ...]:
+    """Returns the last of these commits that `head` does not reach: all, where git cannot tell."""
     if not commits:
         return ()
     text = "".join(f"{oid}\n" for oid in [*commits, *([f"^{head}"] if head else [])])
-    # Not through stdin: git < 2.42 takes no options there. Not `--all`: the main checkout's HEAD moves on.
-    arguments = (
-        b"rev-list",
-        b"--topo-order",
-        b"--parents",
-        b"--stdin",
-        b"--not",
-        *EXCLUDED,
-        b"--glob=refs/*",
-    )
-    ran = await git.run(*arguments, repository=Location(common), stdin=text.encode())
+    arguments = (b"rev-list", b"--topo-order", b"--parents", b"--stdin")
+    try:
+        ran = await git.run(*arguments, repository=Location(common), stdin=text.encode())
+    except (GitFailed, GitTalksTooMuch):  # a log may name what has lost its history, or have a long one
+        return commits
     lines = [line.split(" ") for line in ran.out.decode("ascii").splitlines()]
     earlier = {parent for line in lines for parent in line[1:]}
     return tuple(line[0] for line in lines if line[0] not in earlier)
 
 
-async def _lasting(git: Git, common: bytes) -> set[str]:
-    """Returns the tag objects that lasting refs are at."""
-    arguments = (b"for-each-ref", b"--format=%(objecttype) %(objectname) %(refname)")
+async def _held_tags(git: Git, common: bytes) -> set[str]:
+    """Returns the tag objects that tags and branches are at."""
+    arguments = (b"for-each-ref", b"--format=%(objecttype) %(objectname)", *TAGS)
     ran = await git.run(*arguments, repository=Location(common))
-    lines = [line.split(" ", 2) for line in ran.out.decode("utf-8", "replace").splitlines()]
-    return {oid for kind, oid, ref in lines if kind == "tag" and not ref.startswith(PASSING)}
+    lines = [line.split(" ") for line in ran.out.decode("ascii").splitlines()]
+    return {oid for kind, oid in lines if kind == "tag"}
 
 
 async def _targets(git: Git, common: bytes, tags: list[str]) -> list[str]:

@@ -79,12 +79,14 @@ def save(path: bytes, algorithm: str, looks: Iterable[tuple[bytes, Look]]) -> No
     while batch := list(islice(pending, TOGETHER)):
         batches.append(msgspec.msgpack.encode(batch))
     body = msgspec.msgpack.encode(batches)
+    batches.clear()
     temporary = os.path.join(os.path.dirname(path), TEMPORARY + secrets.token_hex(8).encode())
     with suppress(OSError):
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         try:
             with os.fdopen(os.open(temporary, CREATE, 0o600), "wb") as file:
-                file.write(HEAD + algorithm.encode() + b"\n" + hashlib.sha256(body).digest() + body)
+                file.write(HEAD + algorithm.encode() + b"\n" + hashlib.sha256(body).digest())
+                file.write(body)
             os.rename(temporary, path)
         except OSError:
             with suppress(FileNotFoundError):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from adapters.git.errors import GitFailed
 from adapters.snapshots import objects
+from adapters.snapshots.capture import gitlinks
 from adapters.snapshots.manifest import GITLINK
 from adapters.snapshots.objects import Plan
+from adapters.snapshots.position import CannotCapture
 from domain.paths import unpack
 
 if TYPE_CHECKING:
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from adapters.snapshots.capture.beginning import Begun
     from adapters.snapshots.capture.keeping_alive import Alive
     from adapters.snapshots.capture.survey import Survey
+    from adapters.snapshots.objects import Written
     from domain.effects import Capture
 
 REFS = "refs/laneyard/snapshots/"
@@ -34,14 +39,38 @@ async def make_plan(git: Git, effect: Capture, begun: Begun, seen: Survey, alive
         commits=alive.commits,
         others=alive.others,
         present=await _present(git, unpack(effect.repository), begun, seen),
+        links=await gitlinks.moved(unpack(effect.place.path), begun, seen),
     )
+
+
+async def write(git: Git, common: bytes, root: bytes, plan: Plan, note: bytes) -> Written:
+    """Writes what is planned. Raises CannotCapture where staged content is missing, or as `objects.write`."""
+    try:
+        return await objects.write(git, common, root, plan, note)
+    except GitFailed as error:
+        missing = await _missing(git, common, plan)
+        if not missing:
+            raise
+        named = ", ".join(os.fsdecode(path) for path in missing[:5])
+        raise CannotCapture(f"staged content is missing in the repository, of {named}") from error
+
+
+async def _missing(git: Git, common: bytes, plan: Plan) -> list[bytes]:
+    """Returns the paths, as they were quoted, whose staged content git has not got."""
+    staged = [(line[2].decode("ascii"), line[3]) for line in _staged(plan) if line[1] != b"%o" % GITLINK]
+    found = {oid for oid, _, _ in await objects.check(git, common, sorted({oid for oid, _ in staged}))}
+    return [path for oid, path in staged if oid not in found]
 
 
 def existing(plan: Plan) -> list[str]:
     """Returns the objects of a plan that were in git before, each reached in a new way."""
-    lines = (line.split(b" ", 3) for line in plan.staged.split(b"\n") if line.startswith(b"M "))
-    staged = (line[2].decode("ascii") for line in lines)
+    staged = (line[2].decode("ascii") for line in _staged(plan))
     return [*plan.present, *staged, *plan.commits, *(oid for oid, _ in plan.others)]
+
+
+def _staged(plan: Plan) -> list[list[bytes]]:
+    """Returns mode, object and quoted path of what is staged, each after an `M`."""
+    return [line.split(b" ", 3) for line in plan.staged.split(b"\n") if line.startswith(b"M ")]
 
 
 def oids_at(seen: Survey, paths: Iterable[bytes]) -> set[str]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import time
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from adapters.files.blob import file_oid, link_oid
 from adapters.files.errors import words
+from adapters.files.scan import TOGETHER
 from adapters.snapshots.beneath import LONGEST, Beneath
 from adapters.snapshots.capture.looks import COARSE, SECOND, TICK, is_racy
 from adapters.snapshots.capture.putting_apart import BIG
@@ -27,31 +29,48 @@ def require_still(root: bytes, seen: Survey, algorithm: str) -> None:
     """Raises Moving unless nothing in the tree has changed since it was surveyed, or OSError."""
     try:
         with Beneath(root) as beneath:
-            _require_same_times(beneath, seen)
-            young = [entry for entry in seen.seen if is_racy(entry.ctime_ns, seen.began_ns)]
+            counted = _counted(seen)
+            _require_same_times(beneath, seen, counted)
+            young = [entry for entry in counted if is_racy(entry.ctime_ns, seen.began_ns)]
             if young or is_racy(seen.root.st_ctime_ns, seen.began_ns):
                 _require_same_content(beneath, seen, young, algorithm)
-                _require_same_times(beneath, seen)
+                _require_same_times(beneath, seen, counted)
     except OSError as error:
         if error.errno not in REPLACED:
             raise
         raise Moving(words(error)) from error
 
 
-def _require_same_times(beneath: Beneath, seen: Survey) -> None:
+def _counted(seen: Survey) -> list[Entry]:
+    """Returns all entries but what is omitted: whoever writes there changes nothing that is held."""
+    if not seen.omitted:
+        return seen.seen
+    omitted = {unpack(path) for path in seen.omitted}
+    return [entry for entry in seen.seen if entry.path not in omitted]
+
+
+def _require_same_times(beneath: Beneath, seen: Survey, counted: list[Entry]) -> None:
+    top = beneath.descriptor
+    _require_same_root(os.fstat(top), seen.root)
+    for start in range(0, len(counted), TOGETHER):
+        entries = counted[start : start + TOGETHER]
+        now = list(map(CHANGE, _statuses(beneath, [entry.path for entry in entries])))
+        # Whatever else of an entry changed, its ctime did.
+        if now != list(map(SEEN, entries)):
+            path = next(e.path for e, times in zip(entries, now, strict=True) if SEEN(e) != times)
+            raise Moving(f"{os.fsdecode(path)} changed after it was looked at")
+
+
+def _statuses(beneath: Beneath, paths: list[bytes]) -> list[os.stat_result]:
     # A lane has tens of thousands of entries: one call for each, and nothing in between.
     top, look = beneath.descriptor, os.stat
-    _require_same_root(os.fstat(top), seen.root)
-    for entry in seen.seen:
-        path = entry.path
-        if len(path) > LONGEST:
-            with beneath.parent(path) as (parent, name):
-                status = look(name, dir_fd=parent, follow_symlinks=False)
-        else:
-            status = look(path, dir_fd=top, follow_symlinks=False)
-        # Whatever else of it changed, its ctime did.
-        if status.st_ctime_ns != entry.ctime_ns or status.st_ino != entry.inode:
-            raise Moving(f"{os.fsdecode(path)} changed after it was looked at")
+    if max(map(len, paths)) <= LONGEST:
+        return [look(path, dir_fd=top, follow_symlinks=False) for path in paths]
+    found = []
+    for path in paths:
+        with beneath.parent(path) as (parent, name):
+            found.append(look(name, dir_fd=parent, follow_symlinks=False))
+    return found
 
 
 def _require_same_root(now: os.stat_result, before: os.stat_result) -> None:
@@ -64,9 +83,9 @@ def _require_same_content(beneath: Beneath, seen: Survey, young: list[Entry], al
     """Reads again what was written just before it was read, once the clock has gone on."""
     times = [entry.ctime_ns for entry in young] + [seen.root.st_ctime_ns]
     _wait_for_the_clock(max(times))
-    listed, unentered = _names(seen), {unpack(path) for path in seen.omitted}
+    listed = _names(seen)
     for entry in young:
-        if entry.kind == "directory" and entry.path not in unentered:
+        if entry.kind == "directory":
             with beneath.directory(entry.path) as descriptor:
                 _require_same_names(descriptor, listed.get(entry.path, set()), entry.path)
         elif entry.kind in ("file", "link") and entry.size < BIG:
@@ -96,3 +115,7 @@ def _wait_for_the_clock(ctime_ns: int) -> None:
     tick = COARSE if ctime_ns % SECOND == 0 else TICK
     while 0 <= (since := time.time_ns() - ctime_ns) < tick:
         time.sleep((tick - since) / 1e9)
+
+
+CHANGE = attrgetter("st_ctime_ns", "st_ino")
+SEEN = attrgetter("ctime_ns", "inode")

@@ -1,4 +1,4 @@
-"""Walking a lane's tree and sorting its entries: as committed, to be held, omitted, or in the way.
+"""Walking a lane's tree: every entry of it, and which of them a snapshot holds.
 
 The walk is ours and not git's: what git never shows (assume-unchanged edits, force-added ignored files, empty
 directories) is found because it is there.
@@ -7,21 +7,18 @@ directories) is found because it is there.
 import hashlib
 import os
 import time
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 import msgspec
 
 from adapters.files.scan import TOGETHER, Entry, Known, digest, scan
 from adapters.git.parse import TreeEntry
-from adapters.snapshots.capture.putting_apart import BIG, Apart, is_odd
-from adapters.snapshots.manifest import EXECUTABLE, GITLINK, LINK, Held, ordinary, packed_attributes, parents
-from adapters.snapshots.registration.neighbours import neighbour
+from adapters.snapshots.capture.putting_apart import Apart
+from adapters.snapshots.capture.sorting import hold, sort
+from adapters.snapshots.manifest import Held
 from domain.evidence import Obstacle
-from domain.paths import pack, unpack
-
-ORDINARY = ("file", "link", "directory")
+from domain.paths import unpack
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,8 +31,6 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     held: tuple[Held, ...]
     omitted: tuple[str, ...]
     obstacles: tuple[Obstacle, ...]
-    fingerprint: str
-    content: str
     file_mode: int
     directory_mode: int
     root: os.stat_result
@@ -43,6 +38,16 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     seen: list[Entry]
     kept: list[Entry]
     outside: frozenset[bytes]
+
+    @property
+    def fingerprint(self) -> str:
+        """Returns the digest of all metadata, made anew each time."""
+        return fingerprint(self.seen, unpacked(self.omitted))
+
+    @property
+    def content(self) -> str:
+        """Returns the digest of what is kept, made anew each time."""
+        return digest(self.kept)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -69,27 +74,28 @@ def survey(
     left_out, modes = unpacked(omit), ordinary_modes()
     status, began = os.lstat(root), time.time_ns()
     seen = list(scan(root, algorithm, inside=_inside(left_out), known=known))
-    kept, omitted, obstacles, nested = _sort(seen, tree, left_out, (root, admin))
+    found = sort(seen, tree, modes, left_out, (root, admin))
     with apart or Apart(root, algorithm) as putting:
-        kept = putting.with_big(kept, tree)
-        held, outside = _held(kept, tree, modes, nested, putting)
-    # What is omitted is absent too: a restore must not put the commit's content in its place.
-    gone = sorted(tree.keys() - {entry.path for entry in kept})
-    absent = (Held(pack(path), "absent", 0, 0, None) for path in gone)
+        odd = putting.with_big(found.odd, tree)
+        held, outside = hold(odd, found, tree, modes, putting)
     return Survey(
-        held=(*held, *absent),
-        omitted=tuple(omitted),
-        obstacles=tuple(obstacles),
-        fingerprint=fingerprint(seen),
-        content=digest(kept),
+        held=held,
+        omitted=found.omitted,
+        obstacles=found.obstacles,
         file_mode=modes[0],
         directory_mode=modes[1],
         root=status,
         began_ns=began,
         seen=seen,
-        kept=kept,
-        outside=frozenset(outside),
+        kept=found.kept if odd is found.odd else _with(found.kept, odd),
+        outside=outside,
     )
+
+
+def _with(kept: list[Entry], identified: list[Entry]) -> list[Entry]:
+    """Returns what is kept with the ids that some got after the walk."""
+    now = {entry.path: entry for entry in identified}
+    return [now.get(entry.path, entry) for entry in kept]
 
 
 def unpacked(paths: Sequence[str]) -> frozenset[bytes]:
@@ -101,116 +107,28 @@ def _inside(left_out: frozenset[bytes]) -> Callable[[Entry], bool] | None:
     return (lambda entry: entry.path not in left_out) if left_out else None
 
 
-def _sort(
-    seen: list[Entry], tree: dict[bytes, TreeEntry], left_out: frozenset[bytes], place: tuple[bytes, bytes]
-) -> tuple[list[Entry], list[str], list[Obstacle], frozenset[bytes]]:
-    """Returns what is kept, omitted and in the way, and below which paths everything is somebody else's."""
-    root, admin = place
-    nested = {entry.path[:-5] for entry in seen if entry.path.endswith(b"/.git")}
-    obstacles: list[Obstacle] = []
-    blocked: set[bytes] = set()
-    for path in sorted(nested):
-        kind = neighbour(os.path.join(root, path), admin)
-        if kind is not None and not within(path, blocked):
-            obstacles.append(Obstacle(kind, pack(path)))
-            blocked.add(path)
-    kept: list[Entry] = []
-    omitted: list[str] = []
-    for entry in seen:
-        if left_out and within(entry.path, left_out):
-            omitted.append(pack(entry.path))
-        elif blocked and within(entry.path, blocked):
-            continue
-        elif entry.kind not in ORDINARY:
-            obstacles.append(Obstacle("special-file", pack(entry.path)))
-        elif entry.path != b".git":
-            kept.append(entry)
-    # What lies in the directory of a submodule that is not checked out is none of the commit's either.
-    links = (path for path, each in tree.items() if each.mode == GITLINK)
-    return kept, omitted, obstacles, frozenset(nested).union(links)
+def fingerprint(entries: Iterable[Entry], left_out: frozenset[bytes] = frozenset()) -> str:
+    """Returns a digest of every entry's metadata: any write to the tree makes it another.
 
-
-def within(path: bytes, roots: Container[bytes]) -> bool:
-    """Tells whether a path is one of the roots, or below one."""
-    while path and path not in roots:
-        path = path.rpartition(b"/")[0]
-    return bool(path)
-
-
-def _held(
-    kept: list[Entry],
-    tree: dict[bytes, TreeEntry],
-    modes: tuple[int, int],
-    nested: frozenset[bytes],
-    putting: Apart,
-) -> tuple[list[Held], list[bytes]]:
-    """Returns the entries that a checkout would not make as they are, and which of them git cannot have.
-
-    A file of several names in the tree is held under each of them, all but the first as its twins.
+    Of what is left out only the place counts: whoever writes there does not change what a snapshot holds.
     """
-    file_mode, directory_mode = modes
-    tool_mode = ordinary(EXECUTABLE, file_mode)
-    # A directory that has lost its last file is not implied by anything any more: it is held as itself.
-    leading = parents(tree) & parents(entry.path for entry in kept if entry.kind != "directory")
-    several = _several(kept)
-    firsts: dict[tuple[int, int] | None, Held] = {}
-    held: list[Held] = []
-    outside: list[bytes] = []
-    for entry in kept:
-        path, kind = entry.path, entry.kind
-        known = tree.get(path)
-        if kind == "directory":
-            plain = path in leading or (known is not None and known.mode == GITLINK)
-            if plain and entry.mode == directory_mode and not entry.xattrs:
-                continue
-            held.append(_as_held(entry))
-            continue
-        named = (entry.device, entry.inode) if entry.links > 1 else None
-        if known is not None and known.oid == entry.oid and not entry.xattrs and named not in several:
-            if kind == "link" and known.mode == LINK:
-                continue
-            mode = tool_mode if known.mode == EXECUTABLE else file_mode
-            if kind == "file" and entry.mode == mode and known.mode not in (LINK, GITLINK):
-                continue
-        out = is_odd(path) or (bool(nested) and within(path, nested)) or putting.is_asked(path)
-        if out:
-            outside.append(path)
-        first = firsts.get(named)
-        if first is not None:
-            held.append(_as_held(entry, first.apart, first.path))
-            continue
-        sha256 = putting.put(entry) if out or (entry.size >= BIG and kind == "file") else None
-        held.append(_as_held(entry, sha256))
-        if named in several:
-            firsts[named] = held[-1]
-    return held, outside
-
-
-def _as_held(entry: Entry, apart: str | None = None, twin: str | None = None) -> Held:
-    xattrs = packed_attributes(entry.xattrs)
-    return Held(pack(entry.path), entry.kind, entry.mode, entry.size, entry.oid, apart, xattrs, twin)
-
-
-def _several(kept: list[Entry]) -> set[tuple[int, int] | None]:
-    """Returns the files that have more than one name among these."""
-    linked = Counter(
-        (entry.device, entry.inode) for entry in kept if entry.links > 1 and entry.kind != "directory"
-    )
-    return {each for each, count in linked.items() if count > 1}
-
-
-def fingerprint(entries: Iterable[Entry]) -> str:
-    """Returns a digest of every entry's metadata: any write to the tree makes it another."""
     total, encode = hashlib.sha256(b"laneyard-fingerprint-2\n"), msgspec.msgpack.encode
+    if left_out:
+        entries = (_place_of(e) if e.path in left_out else e for e in entries)
     facts = ((e.path, e.kind, e.mode, e.size, e.inode, e.mtime_ns, e.ctime_ns, e.links) for e in entries)
     while batch := list(islice(facts, TOGETHER)):
         total.update(encode(batch))
     return total.hexdigest()
 
 
+def _place_of(entry: Entry) -> Entry:
+    return Entry(entry.path, entry.kind, 0, 0, 0, 0, 0, 0, 0, None)
+
+
 def take_fingerprint(root: bytes, omit: Sequence[str]) -> str:
     """Walks the tree without reading files, and returns its fingerprint."""
-    return fingerprint(scan(root, None, inside=_inside(unpacked(omit))))
+    left_out = unpacked(omit)
+    return fingerprint(scan(root, None, inside=_inside(left_out)), left_out)
 
 
 def ordinary_modes() -> tuple[int, int]:

@@ -6,17 +6,18 @@ import os
 from array import array
 from functools import partial
 from sys import byteorder
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import trio
+from msgspec.structs import replace
 
 from adapters.files.errors import words
 from adapters.files.own_directory import in_own_directory
 from adapters.git.door import Location
 from adapters.snapshots import objects
-from adapters.snapshots.capture import keeping_alive, looks, steady
+from adapters.snapshots.capture import keeping_alive, lent, looks, steady
 from adapters.snapshots.capture.beginning import begin
-from adapters.snapshots.capture.planning import REFS, existing, make_plan, oids_at
+from adapters.snapshots.capture.planning import REFS, existing, make_plan, oids_at, write
 from adapters.snapshots.capture.promised import is_partial, missing_below
 from adapters.snapshots.capture.putting_apart import BIG, Apart
 from adapters.snapshots.capture.survey import survey, unpacked
@@ -45,6 +46,14 @@ if TYPE_CHECKING:
     from domain.effects import Capture
 
 
+class Proved(NamedTuple):
+    """What a second look at the tree has shown: its digests, and the SHA-256 of its times of change."""
+
+    fingerprint: str
+    content: str
+    times: str
+
+
 class Attempt:
     """Captures a tree as it is between two looks at it, or finds that it changed.
 
@@ -68,24 +77,56 @@ class Attempt:
         git, common, looked = self._git, self._common, self._looks if self._remembers else None
         async with git.converse(b"cat-file", b"--batch", repository=Location(common)) as asking:
             begun = await begin(git, asking, self._files, self._effect, looked)
-            alive = await keeping_alive.only_here(git, common, begun.kept.names, begun.head.oid)
-            seen, obstacles = await self._survey(begun, alive)
+            seen, alive, obstacles = await self._survey(begun)
             begun.trust.forget()
             plan = await make_plan(git, self._effect, begun, seen, alive)
-            written, times, _ = await together(
-                lambda: objects.write(git, common, self._root, plan),
-                lambda: trio.to_thread.run_sync(self._keep_times, seen),
-                lambda: trio.to_thread.run_sync(steady.require_still, self._root, seen, begun.algorithm),
+            draft = self._draft(begun, seen, obstacles)
+            (written, top), proved, _ = await together(
+                lambda: self._write(asking, begun, seen, plan),
+                lambda: trio.to_thread.run_sync(self._prove, begun, seen, draft),
+                trio.lowlevel.checkpoint,
             )
-            top = await self._read_back(asking, begun, seen, plan, written)
-        manifest = self._manifest(begun, seen, written, top, times, obstacles)
-        return await self._conclude(begun, seen, plan, manifest)
+        manifest = replace(
+            draft,
+            commit=written.commit,
+            tree=top,
+            keep=written.keep,
+            content=proved.content,
+            times=proved.times,
+        )
+        return await self._conclude(begun, seen, plan, manifest, proved)
 
-    async def _survey(self, begun: Begun, alive: Alive) -> tuple[Survey, tuple[Obstacle, ...]]:
+    async def _write(
+        self, asking: Conversation, begun: Begun, seen: Survey, plan: Plan
+    ) -> tuple[Written, str]:
+        """Returns the commits and the tree of the first, once all is read back as it was captured."""
+        note = os.path.join(self._directory, b"writing")
+        written = await write(self._git, self._common, self._root, plan, note)
+        await lent.make_own(self._git, self._common, plan, written)
+        return written, await self._read_back(asking, begun, seen, plan, written)
+
+    def _prove(self, begun: Begun, seen: Survey, draft: Manifest) -> Proved:
+        """Proves, while git works, that the tree is still as it was seen and that a restore would make it."""
+        steady.require_still(self._root, seen, begun.algorithm)
+        times = self._keep_times(seen)
+        try:
+            require_same(Expected(draft, begun.tree), seen.kept)
+        except SnapshotDamaged as error:
+            raise CannotCapture(str(error)) from error
+        self._check_files(begun, seen)
+        return Proved(seen.fingerprint, seen.content, times)
+
+    async def _survey(self, begun: Begun) -> tuple[Survey, Alive, tuple[Obstacle, ...]]:
         """Looks at the tree, and returns what a snapshot cannot hold if that is tolerated."""
-        seen = await self._look(begun, begun.tree)
+        names, head = begun.kept.names, begun.head.oid
+        seen, alive, _ = await together(
+            lambda: self._look(begun, begun.tree),
+            lambda: keeping_alive.only_here(self._git, self._common, names, head),
+            trio.lowlevel.checkpoint,
+        )
         missing = await self._missing(begun, seen)
-        tags = tuple(Obstacle("private-tag", registration.inside(oid)) for oid in alive.tags)
+        registered, tagged = begun.kept.registered, alive.tags
+        tags = await trio.to_thread.run_sync(registration.private_tags, self._files, registered, tagged)
         tolerable = (*seen.obstacles, *begun.kept.obstacles, *tags)
         obstacles = (*tolerable, *(Obstacle("missing-object", pack(path)) for path in sorted(missing)))
         if obstacles and not self._effect.tolerant:
@@ -93,7 +134,7 @@ class Attempt:
             raise CannotCapture(f"a snapshot cannot hold {named}")
         if missing:  # what git has not got is held as if it had never been committed
             seen = await self._look(begun, {path: e for path, e in begun.tree.items() if path not in missing})
-        return seen, tolerable
+        return seen, alive, tolerable
 
     async def _look(self, begun: Begun, tree: dict[bytes, TreeEntry]) -> Survey:
         """Raises Moving for an entry that is gone between its listing and its reading."""
@@ -153,7 +194,6 @@ class Attempt:
         own = {each.oid for each in seen.held if each.oid is not None and each.apart is None} - earlier
         await objects.require_whole(asking, sorted(own))
         await asking.finish()
-        await trio.to_thread.run_sync(self._check_files, begun, seen)
         return top
 
     def _check_files(self, begun: Begun, seen: Survey) -> None:
@@ -162,15 +202,8 @@ class Attempt:
         for digest in sorted(named - {""}):
             self._files.check(digest)
 
-    def _manifest(
-        self,
-        begun: Begun,
-        seen: Survey,
-        written: Written,
-        top: str,
-        times: str,
-        obstacles: Iterable[Obstacle],
-    ) -> Manifest:
+    def _draft(self, begun: Begun, seen: Survey, obstacles: Iterable[Obstacle]) -> Manifest:
+        """Returns the manifest as far as it is known before git has written anything."""
         there = (*self._effect.omit, *(each.path for each in obstacles))
         return Manifest(
             format=FORMAT,
@@ -179,32 +212,28 @@ class Attempt:
             repository=self._effect.repository,
             head=begun.head.oid,
             branch=begun.head.branch or self._effect.branch,
-            commit=written.commit,
-            tree=top,
+            commit="",
+            tree="",
             file_mode=seen.file_mode,
             directory_mode=seen.directory_mode,
             entries=seen.held,
             registration=begun.kept.registered,
             omitted=tuple(dict.fromkeys(there)),
-            content=seen.content,
-            times=times,
+            content="",
             root_mode=seen.root.st_mode & 0o7777,
             stale=tuple(pack(path) for path in begun.trust.stale),
-            keep=written.keep,
         )
 
-    async def _conclude(self, begun: Begun, seen: Survey, plan: Plan, manifest: Manifest) -> Snapshot:
-        """Proves that a restore would make the tree, and writes the manifest; then there is a snapshot."""
+    async def _conclude(
+        self, begun: Begun, seen: Survey, plan: Plan, manifest: Manifest, proved: Proved
+    ) -> Snapshot:
+        """Writes the manifest if nothing has moved meanwhile; then there is a snapshot."""
         if await position_of(self._git, self._common, self._admin) != begun.head:
             raise Moving("HEAD moved while it was captured")
         digest = await trio.to_thread.run_sync(self._save, begun, seen, plan, manifest)
-        return as_snapshot(manifest, digest, seen.fingerprint, self._effect.apart)
+        return as_snapshot(manifest, digest, proved.fingerprint, self._effect.apart)
 
     def _save(self, begun: Begun, seen: Survey, plan: Plan, manifest: Manifest) -> str:
-        try:
-            require_same(Expected(manifest, begun.tree), seen.kept)
-        except SnapshotDamaged as error:
-            raise CannotCapture(str(error)) from error
         if registration.fingerprint(self._admin) != begun.kept.fingerprint:
             raise Moving("the registration changed while it was captured")
         objects.sync_objects(self._common, existing(plan), plan.ref)

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import os
 import re
+from struct import Struct, error
 from typing import TYPE_CHECKING
 
 from adapters.git.door import Location
 from adapters.git.parse import TreeEntry
+from adapters.git.stats import oid_of
 from adapters.snapshots.capture.looks import TICK, Looks
 
 if TYPE_CHECKING:
-    from adapters.files.attributes import Attributes
-    from adapters.files.scan import Known
+    from adapters.files.scan import Known, Told
     from adapters.git.door import Git
     from adapters.git.stats import IndexStats
 
@@ -48,6 +49,7 @@ class Trust:
         self.stale: list[bytes] = []
         self.apart: dict[bytes, str] = {}
         self._before = index_mtime_ns - TICK
+        self._tree: dict[bytes, TreeEntry] = {}
         self._never = self.index.intents if self.index is not None else frozenset()
 
     def forget(self) -> None:
@@ -61,31 +63,21 @@ class Trust:
 
     def known(self, big: int) -> Known:
         """Returns what answers for each file; what is not known and has so many bytes is left unread."""
-        recorded = self.index.entries if self.index is not None else {}
-        never = self._never
-        trusts, before, looks = self.raw, self._before, self.looks
+        index, looks, apart = self.index, self.looks, self.apart
+        recorded = index.entries.get if index is not None else _nothing
+        trusts, before, never, committed = self.raw, self._before, self._never, self._tree
         trusted, stale, remembered = self.trusted.append, self.stale.append, self.remembered.append
-        apart = self.apart
         for made in (self.trusted, self.remembered, self.stale, apart):
             made.clear()
 
-        def known(path: bytes, status: os.stat_result) -> tuple[str | None, Attributes | None] | None:
-            found = recorded.get(path)
-            if found is not None:
-                ctime, mtime, mode = status.st_ctime_ns, status.st_mtime_ns, status.st_mode
-                if (
-                    found[0] * BILLION + found[1] == ctime
-                    and found[2] * BILLION + found[3] == mtime
-                    and found[5] == status.st_ino & LOW
-                    and found[9] == status.st_size & LOW
-                    and found[6]
-                    == (REGULAR[mode & 0o100] if mode & 0o170000 == 0o100000 else mode & 0o170000)
-                    and found[7] == status.st_uid & LOW
-                    and found[8] == status.st_gid & LOW
-                ):
-                    if trusts and ctime < before and mtime < before and path not in never:
+        def known(path: bytes, status: os.stat_result) -> Told:
+            fixed = recorded(path)
+            if fixed is not None:
+                if is_recorded(fixed, status):
+                    old = trusts and status.st_ctime_ns < before and status.st_mtime_ns < before
+                    if old and path not in never:
                         trusted(path)
-                        return found[10].hex(), None
+                        return committed[path].oid if committed else oid_of(fixed)
                 else:
                     stale(path)
             look = looks.get(path)
@@ -107,10 +99,48 @@ class Trust:
         index = self.index
         if index is None or b"sdir" in index.sections or not self.says(head_tree):
             return None
-        return {path: TreeEntry(each[6], each[10].hex()) for path, each in index.entries.items()}
+        number = int.from_bytes
+        self._tree = {
+            path: TreeEntry(number(fixed[24:28], "big"), fixed[40:-2].hex())
+            for path, fixed in index.entries.items()
+        }
+        return self._tree
+
+
+def _nothing(_: bytes) -> None:
+    return None
+
+
+def is_recorded(fixed: bytes, status: os.stat_result) -> bool:
+    """Tells whether an entry of an index, of which this is the fixed part, recorded just this status."""
+    mode, inode, device, _, user, group, size, _, written, changed = status
+    try:
+        packed = STATUS(
+            changed,
+            status.st_ctime_ns % BILLION,
+            written,
+            status.st_mtime_ns % BILLION,
+            device & LOW,
+            inode & LOW,
+            MODES.get(mode) or _recorded(mode),
+            user,
+            group,
+            size & LOW,
+        )
+    except error:  # a time before 1970, or after 2106
+        return False
+    # The device is no part of it: a disk may be another one after each start of the system.
+    return fixed.startswith(packed) or (fixed[:16] == packed[:16] and fixed[20:40] == packed[20:])
+
+
+def _recorded(mode: int) -> int:
+    """Returns the mode that an index has for a file of this one."""
+    return REGULAR[mode & 0o100] if mode & 0o170000 == 0o100000 else mode & 0o170000
 
 
 REGULAR = {0: 0o100644, 0o100: 0o100755}
+STATUS = Struct(">10I").pack
+MODES = {mode: _recorded(mode) for mode in (0o100644, 0o100664, 0o100755, 0o100775, 0o120777)}
 
 
 def cached_tree(index: IndexStats) -> str | None:
@@ -120,7 +150,7 @@ def cached_tree(index: IndexStats) -> str | None:
     count, _, _ = counts.partition(b" ")
     if name or not newline or index.intents or index.unmerged or count != b"%d" % len(index.entries):
         return None
-    width = len(next(iter(index.entries.values()))[10]) if index.entries else 0
+    width = index.layout.size - 42
     return body[:width].hex() or None
 
 

@@ -7,9 +7,12 @@ from array import array
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+import trio
+
 from adapters.files.scan import digest
 from adapters.git.door import Location
 from adapters.snapshots.capture.survey import current_umask
+from adapters.snapshots.explain.packs import Memory, look
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import FORMAT, GITLINK, Expected, Manifest
 
@@ -58,13 +61,26 @@ def needed(expected: Expected) -> list[str]:
 
 
 async def require_whole(git: Git, common: bytes, oids: Sequence[str], algorithm: str) -> array[int]:
-    """Reads every blob and hashes it again, and returns their sizes. Raises SnapshotDamaged, GitFailed.
+    """Makes sure that every blob is there and has its bytes, and returns their sizes.
 
-    That an object is there says little: the good copy of a damaged one may be the file that is to be deleted.
+    All of them are read and hashed again; or, where this process has done that before, all bytes of the pack
+    that they came out of, which then has them still. That an object is there says little: the good copy of a
+    damaged one may be the file that is to be deleted. Raises SnapshotDamaged, GitFailed.
     """
-    sizes = array("Q")
-    if not oids:
-        return sizes
+    packs = await trio.to_thread.run_sync(look, common, oids)
+    sizes = await trio.to_thread.run_sync(READ.sizes, packs)
+    left = [oid for oid in oids if oid not in sizes] if sizes else oids
+    if left:
+        quiet = await _read_all(git, common, left, algorithm, sizes)
+        if quiet:  # or git may have found another copy of what is damaged in a pack
+            await trio.to_thread.run_sync(READ.add, packs, sizes)
+    return array("Q", (sizes[oid] for oid in oids))
+
+
+async def _read_all(
+    git: Git, common: bytes, oids: Sequence[str], algorithm: str, sizes: dict[str, int]
+) -> bool:
+    """Reads and hashes the blobs, notes their sizes, and tells whether git had nothing to complain of."""
     pending, total = iter(oids), None
     make = hashlib.sha1 if algorithm == "sha1" else hashlib.sha256
     arguments = (b"cat-file", b"--batch", b"--buffer")
@@ -79,6 +95,9 @@ async def require_whole(git: Git, common: bytes, oids: Sequence[str], algorithm:
                     oid, whole, total = next(pending), total.hexdigest(), None
                     if whole != oid:
                         raise SnapshotDamaged(f"the blob {oid} is damaged")
-                    sizes.append(int(head[5:]))
-        await conversation.finish()
-    return sizes
+                    sizes[oid] = int(head[5:])
+        _, said = await conversation.finish()
+    return not said
+
+
+READ = Memory()  # what this process has read

@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
+from adapters.files.descriptors import DIRECTORY, owned
+from adapters.files.kernel import sync_file_system
 from adapters.files.own_directory import in_own_directory
 from adapters.files.scan import Entry, scan
 from adapters.git.refs import read_ref
 from adapters.snapshots.capture.capture import CannotCapture, head_of, tree_of, verify
+from adapters.snapshots.explain.beginnings import find_beginnings
 from adapters.snapshots.explain.expected import bare, is_captured_tree, needed, require_whole
 from adapters.snapshots.explain.reasons import (
     NOTHING,
+    Agreed,
     Explanation,
     Verdict,
     algorithm_for,
-    find_beginnings,
     judge,
+    pointers_of,
     remember,
 )
 from adapters.snapshots.files import Files, SnapshotDamaged
@@ -47,7 +51,11 @@ Two = TypeVar("Two")
 
 
 class RegistrationChanged(Exception):
-    """Somebody has gone on working with git in the tree since it was captured."""
+    """Somebody has gone on working with git in the tree since it was captured; `paths` can be agreed to."""
+
+    def __init__(self, why: str, paths: tuple[str, ...] = ()) -> None:
+        super().__init__(why)
+        self.paths = paths
 
 
 async def prepare(
@@ -58,18 +66,20 @@ async def prepare(
     `place` is the tree and its registration, which the tree's `.git` file has to name.
     Raises SnapshotDamaged, RegistrationChanged, GitError, OSError: then nothing is explained.
     """
-    explanation, sizes = await _read_back(git, snapshot_dir, common, place, basis)
+    snapshot = await _snapshot(git, snapshot_dir, common, basis)
+    explanation, sizes = await _read_back(git, snapshot, common, place, basis)
     await trio.to_thread.run_sync(_require_restorable, explanation.expected, sizes, basis)
     return explanation
 
 
 async def explain(
-    git: Git, common: bytes, root: bytes, explanation: Explanation, *, partial: bool
+    git: Git, common: bytes, place: tuple[bytes, bytes], explanation: Explanation, *, partial: bool
 ) -> Verdict:
     """Walks the whole tree and holds every entry against the explanation."""
-    entries = await trio.to_thread.run_sync(_walk, root, explanation.algorithm)
+    root, _ = place
+    entries = await trio.to_thread.run_sync(_walk, root, explanation.algorithm, explanation.agreed)
     if partial:
-        await find_beginnings(git, common, root, entries, explanation)
+        await find_beginnings(git, common, place, entries, explanation)
     verdict, _ = await trio.to_thread.run_sync(judge, entries, explanation)
     return verdict
 
@@ -81,13 +91,16 @@ async def examine(
 
     Where all is explained, the explanation remembers what was seen of each entry. Raises what both raise.
     """
-    root, began = place[0], time.time_ns()
+    # Not while the tree is walked: to read 100,000 entries back takes as much memory again, for a moment.
+    snapshot = await _snapshot(git, snapshot_dir, common, basis)
+    root, began, agreed = place[0], time.time_ns(), Agreed(basis.consent)
+    await trio.to_thread.run_sync(_write_back, root)
     (explanation, sizes), entries = await _both(
-        lambda: _read_back(git, snapshot_dir, common, place, basis),
-        lambda: trio.to_thread.run_sync(in_own_directory, lambda: _walk(root, algorithm_for(basis))),
+        lambda: _read_back(git, snapshot, common, place, basis),
+        lambda: trio.to_thread.run_sync(in_own_directory, lambda: _walk(root, algorithm_for(basis), agreed)),
     )
     if basis.partial:
-        await find_beginnings(git, common, root, entries, explanation)
+        await find_beginnings(git, common, place, entries, explanation)
     verdict, reproducible = await trio.to_thread.run_sync(judge, entries, explanation)
     if not is_captured_tree(reproducible, explanation.expected):
         await trio.to_thread.run_sync(_require_restorable, explanation.expected, sizes, basis)
@@ -96,8 +109,24 @@ async def examine(
     return explanation, verdict
 
 
-def _walk(root: bytes, algorithm: str) -> list[Entry]:
-    return list(scan(root, algorithm)) if os.path.lexists(root) else []
+def _write_back(root: bytes) -> None:
+    """Has every page written out that a program has changed through a mapping.
+
+    The next change through one then gives the file a new time, later than the beginning of the look.
+    """
+    if os.path.lexists(root):
+        with owned(os.open(root, DIRECTORY)) as descriptor:
+            sync_file_system(descriptor)
+
+
+def _walk(root: bytes, algorithm: str, agreed: Agreed) -> list[Entry]:
+    """Returns every entry, but for those in a directory that may not be looked into, and need not be."""
+
+    def enters(entry: Entry) -> bool:
+        path = os.path.join(root, entry.path)
+        return not agreed.covers(entry.path) or os.access(path, os.R_OK | os.X_OK, effective_ids=True)
+
+    return list(scan(root, algorithm, inside=enters)) if os.path.lexists(root) else []
 
 
 async def _both(first: Callable[[], Awaitable[One]], second: Callable[[], Awaitable[Two]]) -> tuple[One, Two]:
@@ -124,38 +153,43 @@ async def _both(first: Callable[[], Awaitable[One]], second: Callable[[], Awaita
 
 
 async def _read_back(
-    git: Git, snapshot_dir: bytes | None, common: bytes, place: tuple[bytes, bytes], basis: Basis
+    git: Git, snapshot: tuple[Files | None, Manifest], common: bytes, place: tuple[bytes, bytes], basis: Basis
 ) -> tuple[Explanation, Sequence[int]]:
     """Returns the explanation, and the sizes of the blobs that are `needed`, each of them read and hashed."""
     root, admin = place
-    pointers = (b"gitdir: %s\n" % admin, b"gitdir: %s\n" % os.path.relpath(admin, root))
+    pointers = pointers_of(root, admin)
+    files, manifest = snapshot
     if basis.snapshot is None and agrees_to_all(basis):  # also where nothing can be read back any more
-        return Explanation(Expected(bare(basis.commit), {}), basis, pointers), ()
+        return Explanation(Expected(manifest, {}), basis, pointers), ()
     tree = await tree_of(git, common, basis.commit) if basis.commit else {}
-    files, manifest = None, bare(basis.commit)
-    if basis.snapshot is not None and snapshot_dir is not None:
-        files = Files(snapshot_dir)
-        manifest = await trio.to_thread.run_sync(load, snapshot_dir, basis.snapshot.manifest)
     begun = (b"",) if basis.partial else ()
     explanation = Explanation(Expected(manifest, tree), basis, (*pointers, *begun), files)
     wanted = await trio.to_thread.run_sync(needed, explanation.expected)
     explanation.registration, sizes = await _both(
-        lambda: _compare(git, snapshot_dir, common, admin, basis, explanation),
+        lambda: _compare(git, common, admin, basis, explanation),
         lambda: require_whole(git, common, wanted, explanation.algorithm),
     )
     return explanation, sizes
 
 
+async def _snapshot(
+    git: Git, snapshot_dir: bytes | None, common: bytes, basis: Basis
+) -> tuple[Files | None, Manifest]:
+    """Returns what the snapshot has, read back; without one, what the commit alone says."""
+    if basis.snapshot is None or snapshot_dir is None:
+        return None, bare(basis.commit)
+    return Files(snapshot_dir), await verify(git, snapshot_dir, common, basis.snapshot)
+
+
 async def _compare(
-    git: Git, snapshot_dir: bytes | None, common: bytes, admin: bytes, basis: Basis, explanation: Explanation
+    git: Git, common: bytes, admin: bytes, basis: Basis, explanation: Explanation
 ) -> str | None:
-    """Holds snapshot and registration against what is in the log and in the snapshot.
+    """Holds the registration against what is in the log and in the snapshot.
 
     Returns the fingerprint of the registration that was compared.
     """
     files, manifest, seen = explanation.files, explanation.expected.manifest, None
-    if basis.snapshot is not None and snapshot_dir is not None and files is not None:
-        await verify(git, snapshot_dir, common, basis.snapshot)
+    if files is not None:
         seen = await trio.to_thread.run_sync(_fingerprint, admin)
         await _require_unchanged(git, files, common, admin, basis, manifest)
     if basis.partial or basis.snapshot is None:
@@ -194,14 +228,14 @@ async def _require_unchanged(
     if basis.partial or "." in agreed or not os.path.isdir(admin):
         return
     head = await _commit_of(git, common, admin)
-    if manifest.head and not head:
-        raise RegistrationChanged(f"HEAD is on a branch without a commit, and was at {manifest.head}")
     untouched = seen is not None and await trio.to_thread.run_sync(_fingerprint, admin) == seen
     if untouched and head == manifest.head:
         return
-    why = await trio.to_thread.run_sync(registration.change, files, manifest, admin, head, agreed)
-    if why is not None:
-        raise RegistrationChanged(why)
+    found = await trio.to_thread.run_sync(
+        lambda: list(registration.changes(files, manifest, admin, head, agreed))
+    )
+    if found:
+        raise RegistrationChanged(found[0].why, tuple(dict.fromkeys(each.path for each in found)))
 
 
 async def _commit_of(git: Git, common: bytes, admin: bytes) -> str:

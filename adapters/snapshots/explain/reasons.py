@@ -5,34 +5,32 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
-import trio
 from msgspec.structs import replace
 
 from adapters.files.blob import blob_hash
-from adapters.files.descriptors import DIRECTORY, owned
-from adapters.files.kernel import open_beneath
-from adapters.snapshots import objects
-from adapters.snapshots.capture.capture import tree_of
-from adapters.snapshots.files import PIECE, Files
-from adapters.snapshots.manifest import GITLINK, Expected, algorithm_of
+from adapters.files.durable import read_file
+from adapters.git.registration import pointers_agree
+from adapters.snapshots.capture.looks import is_racy
+from adapters.snapshots.manifest import Expected, algorithm_of
+from domain.evidence import CONSENT_LIMIT
 from domain.paths import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from adapters.files.scan import Entry
-    from adapters.git.door import Git
+    from adapters.snapshots.files import Files
+    from domain.evidence import Consent
     from domain.states import Basis
 
-NAMED = 1_000  # unexplained paths that are named; the rest is counted
+NAMED = CONSENT_LIMIT  # unexplained paths that are named, so that they can be agreed to; more are counted
 PREFIX = b"laneyard-explanation-1\n"
 NOTHING = hashlib.sha256(PREFIX).hexdigest()  # the digest where there was nothing to explain
 REPRODUCIBLE = frozenset(("snapshot", "commit"))
-RACY_NS = 20_000_000  # more than a tick of the clock: a write this close to a look may carry the same time
+INSIDE = b".git/"
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +41,29 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     unexplained: tuple[str, ...]
     count: int
+
+
+class Agreed:
+    """What of a tree a consent names: `exact` are entries of which nothing is agreed to but themselves."""
+
+    def __init__(self, consent: Consent | None) -> None:
+        paths, exact = (consent.paths, consent.exact) if consent is not None else ((), ())
+        self._whole = frozenset(unpack(path).rstrip(b"/") for path in paths)
+        self.exact = frozenset(map(unpack, exact))
+
+    def covers(self, path: bytes) -> bool:
+        """Tells whether the path, or one above it, is named with all that is below."""
+        if not self._whole:
+            return False
+        if b"." in self._whole or b"" in self._whole:
+            return True
+        if path.startswith(INSIDE):  # by these names a consent means the registration
+            return False
+        while path:
+            if path in self._whole:
+                return True
+            path = os.path.dirname(path)
+        return False
 
 
 class Explanation:
@@ -61,9 +82,7 @@ class Explanation:
         self.beginnings: set[tuple[bytes, str]] = set()
         self.looks: dict[bytes, Entry] = {}
         self.registration: str | None = None
-        self._consent = frozenset(
-            unpack(path).rstrip(b"/") for path in (basis.consent.paths if basis.consent else ())
-        )
+        self.agreed = Agreed(basis.consent)
         self._worn = basis.worn
         self._pointers = {blob_hash(self.algorithm, len(text), text).hexdigest() for text in pointers}
 
@@ -71,14 +90,16 @@ class Explanation:
         """Returns what explains the entry, or None."""
         path = entry.path
         if path == b".git":
-            return "pointer" if entry.kind == "file" and entry.oid in self._pointers else None
+            if entry.kind == "file" and entry.oid in self._pointers:
+                return "pointer"
+            return "consent" if path in self.agreed.exact else None
         if self.expected.holds(entry):
             return "snapshot" if path in self.expected.held else "commit"
         if self._worn and self._is_opened(entry):
             return "opened"
         if (path, entry.oid or "") in self.beginnings:
             return "interrupted"
-        return "consent" if self._consented(path) else None
+        return "consent" if path in self.agreed.exact or self.agreed.covers(path) else None
 
     def explains(self, entry: Entry) -> bool:
         """Tells whether anything explains the entry."""
@@ -92,20 +113,20 @@ class Explanation:
         modes = (closed | bits << 6 for bits in range(7))
         return any(self.expected.holds(replace(entry, mode=mode)) for mode in modes)
 
-    def _consented(self, path: bytes) -> bool:
-        if b"." in self._consent or b"" in self._consent:
-            return True
-        while path:
-            if path in self._consent:
-                return True
-            path = os.path.dirname(path)
-        return False
-
     def is_way(self, entry: Entry) -> bool:
         """Tells whether the directory belongs in the tree, whatever its permissions are by now."""
         held = self.expected.held.get(entry.path)
         known = entry.path in self.expected.directories or (held is not None and held.kind == "directory")
         return entry.kind == "directory" and known
+
+
+def pointers_of(root: bytes, admin: bytes) -> tuple[bytes, ...]:
+    """Returns what the tree's `.git` file may say: as git and we write it, and as others have by now."""
+    ours = (b"gitdir: %s\n" % admin, b"gitdir: %s\n" % os.path.relpath(admin, root))
+    path = os.path.join(root, b".git")
+    if pointers_agree(admin, root) is not None:
+        return ours
+    return (*ours, read_file(path))
 
 
 def algorithm_for(basis: Basis) -> str:
@@ -143,66 +164,4 @@ def judge(entries: Iterable[Entry], explanation: Explanation) -> tuple[Verdict, 
 
 def remember(entries: Iterable[Entry], explanation: Explanation, began_ns: int) -> None:
     """Keeps the entries of a walk, all of them explained, for which a later write cannot have this time."""
-    latest = began_ns - RACY_NS
-    explanation.looks = {entry.path: entry for entry in entries if entry.ctime_ns < latest}
-
-
-async def find_beginnings(
-    git: Git, common: bytes, root: bytes, entries: Sequence[Entry], explanation: Explanation
-) -> None:
-    """Notes what an interrupted checkout of ours was making: beginnings of files, and its directories."""
-    found = explanation.beginnings
-    found.update((entry.path, "") for entry in entries if explanation.is_way(entry))
-    begun = [each for each in entries if each.kind == "file" and explanation.reason(each) is None]
-    wanted = await _wanted(git, common, begun, explanation)
-    async with aclosing(objects.contents(git, common, sorted(wanted))) as contents:
-        async for oid, data in contents:
-            for entry in wanted[oid]:
-                if await trio.to_thread.run_sync(_read, root, entry) == data[: entry.size]:
-                    found.add((entry.path, entry.oid or ""))
-    for entry in begun:
-        if await trio.to_thread.run_sync(_is_of_files, root, entry, explanation):
-            found.add((entry.path, entry.oid or ""))
-
-
-async def _wanted(
-    git: Git, common: bytes, begun: Sequence[Entry], explanation: Explanation
-) -> dict[str, list[Entry]]:
-    """Returns which blobs a checkout may have been writing, and where: the last content, or git's before."""
-    wanted: dict[str, list[Entry]] = {}
-    if not begun:
-        return wanted
-    expected = explanation.expected
-    # Where the content is apart, the snapshot's commit has a line of text, and git fills from that.
-    filled = await tree_of(git, common, expected.manifest.commit) if explanation.files else {}
-    for entry in begun:
-        held, first = expected.held.get(entry.path), filled.get(entry.path)
-        oids = {first.oid} if first is not None and first.mode != GITLINK else set()
-        last = expected.wanted_at(entry.path)
-        if last is not None and (held is None or held.apart is None):
-            oids.add(last)
-        for oid in oids:
-            wanted.setdefault(oid, []).append(entry)
-    return wanted
-
-
-def _is_of_files(root: bytes, entry: Entry, explanation: Explanation) -> bool:
-    """Tells whether a file is the beginning of what the snapshot keeps beside git for its path."""
-    held = explanation.expected.held.get(entry.path)
-    if explanation.files is None or held is None or held.apart is None:
-        return False
-    with owned(_open(root, entry.path)) as found, owned(explanation.files.open(held.apart)) as kept:
-        while piece := os.read(found, PIECE):
-            if os.read(kept, len(piece)) != piece:
-                return False
-    return True
-
-
-def _read(root: bytes, entry: Entry) -> bytes:
-    with os.fdopen(_open(root, entry.path), "rb") as file:
-        return file.read(entry.size + 1)
-
-
-def _open(root: bytes, path: bytes) -> int:
-    with owned(os.open(root, DIRECTORY)) as top:
-        return open_beneath(top, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    explanation.looks = {entry.path: entry for entry in entries if not is_racy(entry.ctime_ns, began_ns)}

@@ -9,9 +9,9 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from adapters.snapshots.files import LIMIT
 from adapters.snapshots.registration.index_meaning import meaning_of, objects_of
-from adapters.snapshots.registration.registered import SMALL, kept, size_of
+from adapters.snapshots.registration.registered import inside, is_index_file, kept, size_of
+from domain.evidence import Obstacle
 from domain.paths import pack, unpack
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 TOKEN = re.compile(rb"(?<![0-9A-Za-z_])[0-9a-f]{7,64}(?![0-9A-Za-z_])")
 SHORT = re.compile(rb"(?<![0-9A-Za-z_])[0-9a-f]{4,64}(?![0-9A-Za-z_])")  # core.abbrev may be 4
 TO_DO = re.compile(rb"(.*/)?(git-rebase-todo(\.backup)?|done)|sequencer/todo")
-PROSE = re.compile(rb"(.*/)?(COMMIT_EDITMSG|[A-Z_]*_MSG)")
+LONGEST = 1 << 28  # bytes of a file that is looked through
+ACROSS = 65  # bytes that may belong to a name: what was read up to here, and what comes next
 
 
 def object_names(files: Files, registered: tuple[Registered, ...]) -> frozenset[bytes]:
@@ -35,23 +36,45 @@ def object_names(files: Files, registered: tuple[Registered, ...]) -> frozenset[
     """
     found = objects_of(kept(files, registered, "index"), shared_of(files, registered))
     for each in registered:
-        name = unpack(each.name)
-        if each.sha256 and not _is_elsewhere(name) and (text := _text(files, each, name)) is not None:
-            found.update((SHORT if TO_DO.fullmatch(name) else TOKEN).findall(text))
+        if _is_looked_through(files, each):
+            found.update(_tokens(files, each.sha256, SHORT if TO_DO.fullmatch(unpack(each.name)) else TOKEN))
     return frozenset(token for token in found if token.strip(b"0"))
 
 
-def _is_elsewhere(name: bytes) -> bool:
-    """Tells whether a file says nothing of this repository, or says it in another form than text."""
-    return name.startswith((b"modules/", b"sharedindex.")) or name == b"index" or bool(PROSE.fullmatch(name))
+def private_tags(
+    files: Files, registered: tuple[Registered, ...], oids: tuple[str, ...]
+) -> tuple[Obstacle, ...]:
+    """Returns that tags are in the way, each with the first file that names it, so that it can be found.
+
+    Raises SnapshotDamaged, OSError.
+    """
+    return tuple(Obstacle("private-tag", inside(_where(files, registered, oid))) for oid in oids)
 
 
-def _text(files: Files, each: Registered, name: bytes) -> bytes | None:
-    """Returns what a text file says. A log may be of any length, and names commits that nothing else does."""
-    if not name.startswith(b"logs/") and size_of(files, each.sha256) >= SMALL:
-        return None
-    data = files.read(each.sha256, LIMIT)
-    return None if b"\0" in data else data
+def _where(files: Files, registered: tuple[Registered, ...], oid: str) -> str:
+    looked = (each for each in registered if _is_looked_through(files, each))
+    names = (each.name for each in looked if oid.encode() in _tokens(files, each.sha256, TOKEN))
+    name = next(names, None)
+    return oid if name is None else f"{name}: {oid}"
+
+
+def _is_looked_through(files: Files, each: Registered) -> bool:
+    """Tells whether a file may name objects of this repository, in the form of text."""
+    name = unpack(each.name)
+    if not each.sha256 or name.startswith(b"modules/") or is_index_file(each):
+        return False
+    return size_of(files, each.sha256) <= LONGEST
+
+
+def _tokens(files: Files, sha256: str, form: re.Pattern[bytes]) -> set[bytes]:
+    """Returns what may be a name, also in a file with other bytes than text; some may be parts of names."""
+    found: set[bytes] = set()
+    rest = b""
+    for piece in files.pieces(sha256):
+        data = rest + piece
+        found.update(form.findall(data))
+        rest = data[-ACROSS:]
+    return found
 
 
 def shared_of(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SMALL = 1 << 20  # bytes up to which a file is read at once
 # Where the worktree is and on what, which a new registration says of itself, and who has locked it.
 OWN = frozenset((b"HEAD", b"gitdir", b"commondir", b"locked"))
+MONITOR = b"fsmonitor--daemon.ipc"  # the socket by which git asks its own monitor; it makes a new one
 ORDINARY = frozenset((stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK))
 
 
@@ -66,7 +67,7 @@ def walk(admin: bytes, *, locks: bool = False) -> Iterator[Found]:
         while True:
             for name in pending[-1]:
                 found = _look(descent, name)
-                if found is None or (found.is_lock and not locks):
+                if found is None or (found.is_lock and not locks) or _is_of_monitor(admin, found):
                     continue
                 yield found
                 if stat.S_ISDIR(found.status.st_mode):
@@ -77,6 +78,10 @@ def walk(admin: bytes, *, locks: bool = False) -> Iterator[Found]:
                 if not pending:
                     return
                 os.close(descent.pop())
+
+
+def _is_of_monitor(admin: bytes, found: Found) -> bool:
+    return found.last == MONITOR and found.kind == stat.S_IFSOCK and is_top(admin, found.name)
 
 
 def _look(descent: Descent, name: bytes) -> Found | None:

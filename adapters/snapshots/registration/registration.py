@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from adapters.files.durable import read_file
 from adapters.git.heads import operation_in_progress
@@ -16,6 +16,7 @@ from adapters.snapshots.files import LIMIT as LIMIT
 from adapters.snapshots.files import PIECE
 from adapters.snapshots.registration.index_meaning import meaning_of
 from adapters.snapshots.registration.naming_objects import object_names as object_names
+from adapters.snapshots.registration.naming_objects import private_tags as private_tags
 from adapters.snapshots.registration.naming_objects import shared_of
 from adapters.snapshots.registration.naming_objects import staged as staged
 from adapters.snapshots.registration.registered import fingerprint as fingerprint
@@ -32,7 +33,7 @@ from adapters.snapshots.registration.submodules import repoint_modules as repoin
 from domain.paths import display, pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator
 
     from adapters.snapshots.files import Files
     from adapters.snapshots.manifest import Manifest, Registered
@@ -40,21 +41,38 @@ if TYPE_CHECKING:
     from adapters.snapshots.registration.registered import Found
 
 
-def change(files: Files, manifest: Manifest, admin: bytes, head: str, agreed: Container[str]) -> str | None:
-    """Returns what has happened in a registration since it was captured, or None.
+class Change(NamedTuple):
+    """What has happened to one entry of a registration, and the path by which a consent lets it go."""
+
+    path: str
+    why: str
+
+
+def changes(
+    files: Files, manifest: Manifest, admin: bytes, head: str, agreed: Container[str]
+) -> Iterator[Change]:
+    """Yields what has happened in a registration since it was captured.
 
     Somebody may go on working in a tree that was moved away under him: stage, commit, begin a merge. None of
     it shows in the tree. An index that was only refreshed says the same as before. `head` is the commit that
-    HEAD is at, and `agreed` names what a consent covers, with all below it.
+    HEAD is at, and `agreed` names what a consent covers, with all below it; of HEAD that is one commit.
     Raises SnapshotDamaged, IndexUnreadable, RegistrationUnreadable, Unstable, OSError.
     """
-    if head != manifest.head:
-        return f"HEAD is at {head}, and was at {manifest.head}; 'git branch NAME {head}' keeps what is new"
+    if head != manifest.head and (at := inside(f"HEAD at {head or 'no commit'}")) not in agreed:
+        yield Change(at, _moved(head, manifest.head))
     for each in obstacles(admin):
         if not _is_agreed(each.path, agreed):
-            return f"there is a new {each.kind}: {display(each.path)}"
+            yield Change(each.path, f"there is a new {each.kind}: {display(each.path)}")
     captured = {unpack(each.name): each for each in manifest.registration}
-    return _difference(files, captured, admin, _agreement(manifest, admin, agreed))
+    for name, why in _difference(files, captured, admin, _agreement(manifest, admin, agreed)):
+        if not _is_agreed(path := inside(pack(name)), agreed):
+            yield Change(path, why)
+
+
+def _moved(head: str, before: str) -> str:
+    if not head:
+        return f"HEAD is on a branch without a commit, and was at {before}"
+    return f"HEAD is at {head}, and was at {before}; 'git branch NAME {head}' keeps what is new"
 
 
 def _agreement(manifest: Manifest, admin: bytes, agreed: Container[str]) -> Container[str]:
@@ -81,17 +99,18 @@ def _is_agreed(path: str, agreed: Container[str]) -> bool:
 
 def _difference(
     files: Files, captured: dict[bytes, Registered], admin: bytes, agreed: Container[str]
-) -> str | None:
+) -> Iterator[tuple[bytes, str]]:
     present = set()
     for found in walk(admin):
         present.add(found.name)
         known = captured.get(found.name)
         why = _changed(files, captured, admin, found, known) if known else _new(admin, found, agreed)
         if why is not None:
-            return why
+            yield found.name, why
     missing = (name for name, each in captured.items() if name not in present and not _is_directory(each))
-    gone = next((name for name in missing if not _is_of_no_meaning(admin, name)), None)
-    return None if gone is None else f"{_said(gone)} is missing, and was captured"
+    for name in missing:
+        if not _is_of_no_meaning(admin, name):
+            yield name, f"{_said(name)} is missing, and was captured"
 
 
 def _new(admin: bytes, found: Found, agreed: Container[str]) -> str | None:

@@ -55,7 +55,7 @@ def adopt(site: Site, times: Times) -> set[bytes]:
 def _adopt_all(site: Site, parent: int, paths: list[bytes], times: Times, done: set[bytes]) -> list[bytes]:
     """Reads the files of one directory, and returns what is none of the kind that is wanted."""
     # This runs for every file of every restore: flat, and everything in it a local name.
-    wanted, known, algorithm = site.wanted, site.known, site.algorithm
+    wanted, known, algorithm, regular = site.wanted, site.known, site.algorithm, stat.S_IFREG
     odd: list[bytes] = []
     cut = len(paths[0].rpartition(b"/")[0]) if paths else 0
     cut += cut > 0
@@ -74,16 +74,20 @@ def _adopt_all(site: Site, parent: int, paths: list[bytes], times: Times, done: 
             continue
         try:
             status = os.fstat(descriptor)
-            size = status.st_size
-            if size >= PIECE or not stat.S_ISREG(status.st_mode):
+            size, mode = status.st_size, status.st_mode
+            if size >= PIECE or mode & 0o170000 != regular:
                 odd.append(path)
                 continue
             data = os.read(descriptor, size + 1)
             oid, xattrs = blob_oid(algorithm, data), of_open(descriptor)
-            known[path] = _entry(path, "file", status, oid, xattrs)
-            plain = status.st_mode & 0o7777 == held.mode and not (xattrs or held.xattrs or held.twin)
-            right = plain and oid == held.oid and len(data) == size
-            if right and _has_time(descriptor, status, times.get(path)):
+            if oid != held.oid or len(data) != size:
+                known[path] = _entry(path, "file", status, oid, xattrs)
+                continue
+            known[path] = _entry(
+                path, "file", status, held.oid, xattrs
+            )  # one string for both, of 100,000 files
+            plain = mode & 0o7777 == held.mode and not (xattrs or held.xattrs or held.twin)
+            if plain and _has_time(descriptor, status, times.get(path)):
                 done.add(path)
         finally:
             os.close(descriptor)

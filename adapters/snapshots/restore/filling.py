@@ -1,11 +1,13 @@
 """The first filling of an empty worktree: by git, which writes many files several times faster than we do.
 
 It knows two modes and no times, and attributes may convert what it writes: all of that is looked at and
-mended afterwards. It writes no index but one of its own, which tells later what of the tree is its work.
+mended afterwards. It writes no index but one of its own, which tells later what of the tree is its work, and
+takes no lock but that one's: `index.lock` is somebody else's, but for the moment in which we write the index.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from adapters.files.durable import TEMPORARY, read_file, remove_file, replace
-from adapters.files.errors import LockFileHeld
+from adapters.files.errors import FilesError, LockFileHeld
 from adapters.git.errors import GitFailed, GitTalksTooMuch
 from adapters.git.restamp import untouched
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 BEGUN = TEMPORARY + b"applying"  # there from the first to the last moment of a restore
 FILLED = TEMPORARY + b"filled"  # the index of what git has written
-DISOWNED = b"the lock of the index is not ours\n"
 LIMIT = 1 << 30  # bytes of an index
 
 # What settings may change in the bytes and names that are written. Attributes of the repository remain.
@@ -44,13 +45,14 @@ PASSING = (
 def begin(admin: bytes) -> bool:
     """Marks that a restore is at work here, and returns whether an earlier one has died at it.
 
-    What that one has left of git's lock, and beginnings of files, goes: whoever calls holds the lock that
-    every git of ours has inherited. Raises LockFileHeld where git's lock is somebody else's, or OSError.
+    What that one has left of the index that it wrote, and beginnings of files, goes: whoever calls holds the
+    lock that every git of ours has inherited. Raises LockFileHeld where the index's lock is somebody else's,
+    or OSError.
     """
     mark, index = os.path.join(admin, BEGUN), os.path.join(admin, b"index")
     died = os.path.exists(mark)
     if os.path.lexists(index + b".lock"):
-        if not died or read_file(mark) == DISOWNED:
+        if not (died and _is_announced(index + b".lock", mark)):
             raise LockFileHeld(index)
         remove_file(index + b".lock")
     replace(mark, b"")
@@ -59,9 +61,17 @@ def begin(admin: bytes) -> bool:
     return died
 
 
-def disown(admin: bytes) -> None:
-    """Marks for the next attempt that git's lock was somebody else's when we needed it. Raises OSError."""
-    replace(os.path.join(admin, BEGUN), DISOWNED)
+def announce(admin: bytes, index: bytes) -> None:
+    """Marks what the index's lock, which appears whole, will hold if it is ours. Raises OSError."""
+    replace(os.path.join(admin, BEGUN), hashlib.sha256(index).digest())
+
+
+def _is_announced(lock: bytes, mark: bytes) -> bool:
+    """Tells whether a lock has what we were about to write; where that cannot be told, it is another's."""
+    try:
+        return hashlib.sha256(read_file(lock, LIMIT)).digest() == read_file(mark)
+    except (FilesError, OSError):
+        return False
 
 
 def _clear_beginnings(admin: bytes) -> None:
@@ -96,11 +106,11 @@ async def fill(git: Git, lane: Location, commit: str) -> Filled:
         return Filled.PARTLY
     if os.listdir(lane.work_tree) != [b".git"]:
         return Filled.NOT
-    output = b"--index-output=" + os.path.join(lane.git_dir, FILLED)
+    index = os.path.join(lane.git_dir, FILLED)
     # Not with `--reset`, which writes over what a stranger may have put there since.
-    arguments = (b"read-tree", b"-m", b"-u", b"--no-sparse-checkout", output, commit.encode())
+    arguments = (b"read-tree", b"-m", b"-u", b"--no-sparse-checkout", commit.encode())
     try:
-        await git.run(*PLAIN, *PASSING, *arguments, repository=lane, write=True)
+        await git.run(*PLAIN, *PASSING, *arguments, repository=lane, write=True, index=index)
     except GitFailed:
         return Filled.PARTLY
     return Filled.WHOLLY

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import trio
 
 from adapters.files.descriptors import owned
-from adapters.files.durable import replace, write_locked
-from adapters.files.errors import LockFileHeld
+from adapters.files.durable import TEMPORARY, read_file, remove_file, replace, write_locked
 from adapters.git.restamp import SplitIndex, restamp
-from adapters.snapshots.files import READ
+from adapters.snapshots.files import LIMIT, READ
 from adapters.snapshots.registration.registered import index_files
-from adapters.snapshots.restore.filling import disown
+from adapters.snapshots.restore.filling import announce
 from domain.paths import unpack
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     Stamps = dict[bytes, bytes]
 
+REFRESHED = TEMPORARY + b"refreshed"  # the index while git looks at every file, under a lock of its own
 REFRESH = (b"update-index", b"-q", b"--refresh")
 
 
@@ -31,27 +31,37 @@ async def put_index_back(site: Site, manifest: Manifest, stamps: Stamps) -> None
     Where it is split, or the snapshot does not say what it knew, git looks at every file.
     Raises SnapshotDamaged, IndexUnreadable, LockFileHeld, GitError, OSError.
     """
-    try:
-        knows = await trio.to_thread.run_sync(_write_all, site, manifest, stamps)
-    except LockFileHeld:
-        await trio.to_thread.run_sync(disown, site.admin)
-        raise
-    if not knows:
-        await site.git.run(*REFRESH, repository=site.lane, write=True, allow=(0, 1))
+    if not await trio.to_thread.run_sync(_write_all, site, manifest, stamps):
+        beside = os.path.join(site.admin, REFRESHED)
+        await site.git.run(*REFRESH, repository=site.lane, write=True, index=beside, allow=(0, 1))
+        await trio.to_thread.run_sync(_adopt, site.admin, beside)
 
 
 def _write_all(site: Site, manifest: Manifest, stamps: Stamps) -> bool:
-    """Writes the index and its shared parts; tells whether it knows the new files."""
+    """Writes the index and its shared parts; tells whether it knows the new files, or is to be refreshed."""
     knows = True
     for each in index_files(manifest.registration):
         data, path = site.files.read(each.sha256), os.path.join(site.admin, unpack(each.name))
         if each.name == "index":
             data, knows = _renewed(site, manifest, stamps, data)
-            write_locked(path, data)
+            _write_index(site.admin, data)
+            if not knows:
+                replace(os.path.join(site.admin, REFRESHED), data, each.mode)
         else:
             replace(path, data, each.mode)
         _dress(path, each)
     return knows
+
+
+def _write_index(admin: bytes, data: bytes) -> None:
+    announce(admin, data)
+    write_locked(os.path.join(admin, b"index"), data)
+
+
+def _adopt(admin: bytes, beside: bytes) -> None:
+    """Makes the index what git has made of its copy."""
+    _write_index(admin, read_file(beside, LIMIT))
+    remove_file(beside)
 
 
 def _renewed(site: Site, manifest: Manifest, stamps: Stamps, data: bytes) -> tuple[bytes, bool]:

@@ -55,6 +55,18 @@ def test_what_is_spared_stays_with_the_root_and_all_else_goes(root: Path) -> Non
     assert not root.exists()
 
 
+@pytest.mark.parametrize("levels", [63, 66, 200])
+def test_a_tree_deeper_than_its_open_directories_goes_durably_up_to_what_is_spared(
+    root: Path, levels: int
+) -> None:
+    (root / "/".join(["d"] * levels)).mkdir(parents=True)
+    (root / ".git").touch()
+    path = os.fsencode(root)
+    done = demolish(path, identify(path), "sha1", lambda entry: True, b".git")
+    assert (done.entries, done.refused_count, done.failed_count) == (levels, 0, 0)
+    assert names_below(root) == [".git"]
+
+
 def test_every_kind_and_every_name_goes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     os.mkfifo("fifo")

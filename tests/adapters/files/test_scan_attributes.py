@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from adapters.files.blob import blob_oid
-from adapters.files.scan import Entry, digest, scan
+from adapters.files.scan import Entry, Told, digest, scan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,18 +72,20 @@ def test_an_entry_without_attributes_has_the_digest_of_format_1(root: Path) -> N
 
 
 def test_what_is_known_is_neither_read_nor_asked_for_attributes(root: Path) -> None:
-    for name in ("both", "neither", "oid", "left"):
+    for name in ("both", "neither", "oid", "alone", "left"):
         (root / name).write_bytes(b"hello\n")
         mark(root / name)
-    answers = {
+    answers: dict[bytes, Told] = {
         b"both": ("told", ((b"told", b""),)),
         b"neither": None,
         b"oid": ("told", None),
+        b"alone": "told",
         b"left": (None, None),
     }
     found = {e.path: e for e in scan(os.fsencode(root), "sha1", known=lambda path, status: answers[path])}
     own = ((b"user.laneyard", b"\0\xff"),)
     assert {path: (each.oid, each.xattrs) for path, each in found.items()} == {
+        b"alone": ("told", own),
         b"both": ("told", ((b"told", b""),)),
         b"left": (None, own),
         b"neither": (blob_oid("sha1", b"hello\n"), own),

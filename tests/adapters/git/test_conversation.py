@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
+from adapters.git.conversation import WHOLE
 from adapters.git.door import Location
 from adapters.git.errors import GitFailed, GitTalksTooMuch, GitTimedOut
 
@@ -24,6 +25,35 @@ async def test_objects_are_asked_for_one_by_one(workshop: Workshop, door: Git) -
         assert await asked.line() == b"none missing"
         assert await asked.finish() == (0, b"")
     assert door.started == 1
+
+
+@pytest.mark.parametrize("size", [0, 1, WHOLE, WHOLE + 1, 3 * WHOLE])
+async def test_an_object_has_one_end_however_much_of_it_has_arrived(workshop: Workshop, size: int) -> None:
+    blobs = f'printf "one blob {size}\\n"; head -c {size} /dev/zero; printf "\\ntwo blob 3\\nend\\n"'
+    door = workshop.fake(f"{blobs}; cat >&2")
+    async with door.converse(repository=workshop.location) as asked:
+        asked._child.expect(size)
+        await asked._child.until(lambda: len(asked._child.out) > size + 20, 20)  # all of both is there
+        found = [each async for each in asked.objects(["one", "two"])]
+    assert [head for head, _, left in found if not left] == [b"blob %d" % size, b"blob 3"]
+    assert b"".join(piece for _, piece, _ in found) == bytes(size) + b"end"
+
+
+async def test_the_rest_comes_whole_however_long_it_is(workshop: Workshop) -> None:
+    door = workshop.fake("head -c 3000000 /dev/zero; sleep 0.1; echo end")
+    async with door.converse(repository=workshop.location) as asked:
+        pieces = [each async for each in asked.rest()]
+    assert b"".join(pieces) == bytes(3_000_000) + b"end\n"
+    assert max(map(len, pieces)) < 3_000_000
+
+
+async def test_the_rest_of_what_fails_is_no_success(workshop: Workshop) -> None:
+    door = workshop.fake("echo begun; echo broken >&2; exit 3")
+    async with door.converse(repository=workshop.location) as asked:
+        pieces = asked.rest()
+        assert await anext(pieces) == b"begun\n"
+        with pytest.raises(GitFailed, match="broken"):
+            await anext(pieces)
 
 
 @pytest.mark.slow

@@ -71,6 +71,18 @@ async def test_a_code_is_an_error_unless_it_is_allowed(workshop: Workshop, door:
     assert ran.code == 1
 
 
+async def test_a_commit_has_the_parents_that_it_names_whatever_a_graft_says(
+    workshop: Workshop, door: Git
+) -> None:
+    place = workshop.repository()
+    other = workshop.git(place, "commit-tree", "-m", "other", "HEAD^{tree}")
+    head = workshop.git(place, "rev-parse", "HEAD")
+    (place / ".git/info").mkdir(exist_ok=True)
+    (place / ".git/info/grafts").write_bytes(head.strip() + b" " + other)
+    ran = await door.run(b"rev-list", b"--parents", b"HEAD", repository=at(place))
+    assert (ran.out, ran.err) == (head, b"")
+
+
 async def test_the_callers_environment_cannot_redirect_git(workshop: Workshop) -> None:
     root, other = workshop.repository(), workshop.repository("other")
     (root / "new").touch()

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.git.errors import IndexUnreadable
 from adapters.git.index import read_index
-from adapters.git.stats import stats
+from adapters.git.stats import mode_of, oid_of, stats
 from tests.adapters.git.test_index import fill, odd_names, raw, sealed
 
 if TYPE_CHECKING:
@@ -46,13 +46,17 @@ def test_the_recorded_status_is_the_files(
         workshop.git(root, "update-index", "--skip-worktree", "a")
     read = stats(raw(root), oid_bytes)
     assert read.version == int(version)
-    for path, each in read.entries.items():
+    entries = {path: read.layout.unpack(fixed) for path, fixed in read.entries.items()}
+    assert {path: mode_of(fixed) for path, fixed in read.entries.items()} == {
+        path: each[6] for path, each in entries.items()
+    }
+    for path, each in entries.items():
         status = os.lstat(os.path.join(os.fsencode(root), path))
         assert each[0] * 10**9 + each[1] == status.st_ctime_ns
         assert each[2] * 10**9 + each[3] == status.st_mtime_ns
         assert each[5] == status.st_ino & 0xFFFFFFFF
         assert each[7:10] == (status.st_uid, status.st_gid, status.st_size)
-    assert {path: each[6] for path, each in read.entries.items()} == {
+    assert {path: each[6] for path, each in entries.items()} == {
         b"a": 0o100644,
         b"b/c": 0o100644,
         b"b/d": 0o100644,
@@ -62,7 +66,7 @@ def test_the_recorded_status_is_the_files(
     }
     shown = DEBUG.findall(workshop.git(root, "ls-files", "--debug"))
     assert [tuple(map(int, each)) for each in shown] == [
-        (*each[:6], *each[7:10]) for each in read.entries.values()
+        (*each[:6], *each[7:10]) for each in entries.values()
     ]
 
 
@@ -73,7 +77,7 @@ def test_names_of_all_kinds_are_read_as_by_the_other_reader(workshop: Workshop, 
     fill(workshop, root, odd_names(), oid)
     workshop.git(root, "update-index", "--index-version", version)
     entries = stats(raw(root), 20).entries
-    assert [(path, each[10].hex()) for path, each in entries.items()] == [
+    assert [(path, oid_of(fixed)) for path, fixed in entries.items()] == [
         (each.path, each.oid) for each in read_index(raw(root), 20).entries
     ]
 

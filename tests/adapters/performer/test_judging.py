@@ -10,7 +10,14 @@ import pytest
 
 from adapters.files.errors import LockFileHeld, LockHeld, NotRegular, Unstable
 from adapters.files.oslock import OsLock
-from adapters.git.errors import ForeignLock, GitFailed, GitMissing, GitTimedOut, RegistrationUnreadable
+from adapters.git.errors import (
+    ForeignLock,
+    GitFailed,
+    GitMissing,
+    GitNotStarted,
+    GitTimedOut,
+    RegistrationUnreadable,
+)
 from adapters.performer import world as means
 from adapters.performer.world import not_done
 from domain.effects import Lock, Locked, NotDone
@@ -31,6 +38,10 @@ CODES: list[tuple[Exception, str, bool]] = [
     (GitFailed(CALL, 128, b"error: unable to write file objects/aa/bb\n"), "disk_full", False),
     (GitFailed(CALL, 128, b"fatal: Disk quota exceeded\n"), "disk_full", False),
     (GitFailed(CALL, 128, b"fatal: bad object\n"), "git_failed", False),
+    (GitFailed(CALL, -9, b""), "git_failed", True),
+    (GitNotStarted(CALL, OSError(errno.EMFILE, "many")), "git_failed", True),
+    (OSError(errno.EMFILE, "many"), "io_failed", True),
+    (OSError(errno.ENFILE, "many"), "io_failed", True),
     (GitMissing(CALL, FileNotFoundError(errno.ENOENT, "none", "git")), "git_failed", False),
     (RegistrationUnreadable(b"/admin", "missing"), "git_failed", False),
     (OSError(errno.ENOSPC, "full"), "disk_full", False),

@@ -139,7 +139,8 @@ class Lane:
         """Walks the tree and explains it."""
         explanation = await self.explanation(basis)
         common = self.world.common
-        return await explain(self.door, common, self.path, explanation, partial=basis.partial)
+        place = self.path, self.admin
+        return await explain(self.door, common, place, explanation, partial=basis.partial)
 
     def away(self) -> None:
         """Takes the lane out of the world, as a reaping does, by other means."""

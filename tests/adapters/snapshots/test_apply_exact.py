@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from adapters.files.scan import digest, scan
 from adapters.snapshots.files import Files
 from adapters.snapshots.manifest import load, save, unpacked_attributes
-from adapters.snapshots.restore.filling import BEGUN
+from adapters.snapshots.restore.filling import BEGUN, FILLED
 from domain.effects import Applied, NotDone
 from domain.paths import unpack
 from tests.adapters.snapshots.applying import (
@@ -116,7 +116,7 @@ async def test_what_a_killed_git_has_left_is_finished(lane: Lane, part: int | No
     taken, before = snapshot(lane, apart=(b"big",), stood_in=(b"big",)), look(lane)
     place = await fresh(lane, taken)
     lane.git("read-tree", "-u", "--reset", taken.commit)
-    os.rename(os.path.join(lane.admin, b"index"), os.path.join(lane.admin, b"index.lock"))
+    os.rename(os.path.join(lane.admin, b"index"), os.path.join(lane.admin, FILLED + b".lock"))
     write(os.path.join(lane.admin, BEGUN), b"")
     for path in (*CONVERTIBLE, b"big"):
         if part is not None:

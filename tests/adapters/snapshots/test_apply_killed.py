@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
-from domain.effects import Applied
+from adapters.files.durable import read_file
+from domain.effects import Applied, NotDone
 from tests.adapters.snapshots.applying import CONVERTIBLE, age, apply, convertible, fresh, look
 from tests.adapters.snapshots.handmade import snapshot
-from tests.sagas.crashes import in_a_process
+from tests.sagas.crashes import DEAD, in_a_process
+from tests.sagas.trees import write
 
 if TYPE_CHECKING:
     from domain.evidence import Place, Snapshot
@@ -47,10 +49,57 @@ def test_a_git_that_is_killed_half_way_with_us_is_made_good(lane: Lane) -> None:
     taken, place, before = begun(lane)
     tree, admin = os.fsdecode(lane.path), os.fsdecode(lane.admin)
     cut = "; ".join(f'truncate -s 3 "{tree}/{os.fsdecode(path)}"' for path in (*CONVERTIBLE, b"big"))
-    gone = f'rm "{tree}/file" "{tree}/sub/inner"; mv "{admin}/.laneyard-filled" "{admin}/index.lock"'
+    gone = f'rm "{tree}/file" "{tree}/sub/inner"; cd "{admin}"; mv .laneyard-filled .laneyard-filled.lock'
     lane.world.fake(f'case " $* " in *" read-tree "*) git "$@"; {cut}; {gone}; kill -9 $PPID; exit;; esac')
     assert in_a_process(lambda: trio.run(apply, lane, taken, place)) == -signal.SIGKILL
     lane.world.program = "git"
+    assert_finished(lane, taken, place, before)
+
+
+@pytest.mark.slow
+def test_a_lock_that_the_users_git_holds_after_we_were_killed_is_respected(lane: Lane) -> None:
+    """With nothing in it, as git holds it while it looks at files, or with an index that it is to be."""
+    taken, place, before = begun(lane)
+    lane.world.fake('case " $* " in *" read-tree "*) git "$@"; kill -9 $PPID; exit;; esac')
+    assert in_a_process(lambda: trio.run(apply, lane, taken, place)) == -signal.SIGKILL
+    lane.world.program = "git"
+    lock = os.path.join(lane.admin, b"index.lock")
+    lane.git("reset", "-q")
+    for content in (b"", read_file(os.path.join(lane.admin, b"index"))):
+        write(lock, content)
+        outcome = trio.run(apply, lane, taken, place)
+        assert isinstance(outcome, NotDone)
+        assert (outcome.code, outcome.transient) == ("locked", True)
+        assert read_file(lock) == content
+        os.unlink(lock)
+    assert_finished(lane, taken, place, before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("split", [False, True])
+def test_a_restore_that_dies_while_it_writes_the_index_gives_way_to_the_next(
+    lane: Lane, monkeypatch: pytest.MonkeyPatch, split: bool
+) -> None:
+    """Each rename onto the index is a moment to die in, with the index's lock in our hands."""
+    if split:
+        lane.git("update-index", "--split-index")
+    taken, place, before = begun(lane)
+    rename = os.rename
+
+    def dying(nth: int) -> None:
+        left = iter(range(nth))
+
+        def die(source: bytes, target: bytes, **directories: int) -> None:
+            if target == b"index" and next(left, None) is None:
+                os._exit(DEAD)
+            rename(source, target, **directories)
+
+        monkeypatch.setattr(os, "rename", die)
+        trio.run(apply, lane, taken, place)
+
+    for nth in range(1 + split):
+        assert in_a_process(lambda nth=nth: dying(nth)) == DEAD  # type: ignore[misc]
+        assert os.path.exists(os.path.join(lane.admin, b"index.lock"))
     assert_finished(lane, taken, place, before)
 
 

@@ -50,6 +50,17 @@ def test_what_git_never_says_is_unreadable(data: bytes) -> None:
         parse_raw(data)
 
 
+MOVED = (TreeEntry(0o160000, "1" * 40), TreeEntry(0o160000, "2" * 40))
+
+
+def test_a_submodule_may_be_at_another_commit_and_nothing_else() -> None:
+    work = Held("new/file", "file", 0o644, 1, "3" * 40, apart="4" * 64)
+    require_captured([work], {b"sub": MOVED, b"new": (None, MOVED[1])}, {}, "sha1")
+    for path, change in ((b"other", (None, MOVED[1])), (b"sub", (TreeEntry(0o100644, "1" * 40), MOVED[1]))):
+        with pytest.raises(SnapshotDamaged):
+            require_captured([work], {path: change}, {}, "sha1")
+
+
 RIGHT = [
     (Held("p", "file", 0o644, 1, A), TreeEntry(FILE, A)),
     (Held("p", "file", 0o600, 1, A), TreeEntry(0o100664, A)),

@@ -15,9 +15,10 @@ from adapters.files.blob import blob_hash
 from adapters.files.scan import scan
 from adapters.git.conversation import WHOLE
 from adapters.git.errors import GitFailed
+from adapters.snapshots.explain.beginnings import find_beginnings
 from adapters.snapshots.explain.expected import bare, is_captured_tree, require_whole
 from adapters.snapshots.explain.explain import examine
-from adapters.snapshots.explain.reasons import Explanation, find_beginnings, judge
+from adapters.snapshots.explain.reasons import Explanation, judge
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Expected, Held, save
 
@@ -163,7 +164,7 @@ async def test_the_beginning_of_what_is_kept_beside_git_is_explained(lane: Lane)
         lane.write(b"big", content)
         explanation = explanation_by(lane, manifest, basis)
         entries = [entries_of(lane)[b"big"]]
-        await find_beginnings(lane.door, lane.world.common, lane.path, entries, explanation)
+        await find_beginnings(lane.door, lane.world.common, (lane.path, lane.admin), entries, explanation)
         assert explanation.explains(entries[0]) == explained
 
 

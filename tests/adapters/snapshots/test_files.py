@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
 from adapters.files.descriptors import owned
-from adapters.snapshots.files import Files, Shortened, SnapshotDamaged
+from adapters.snapshots.files import Files, Shortened, SnapshotDamaged, clear_beginnings
+from tests.sagas.crashes import in_a_process
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +71,23 @@ def test_a_damaged_file_of_the_pool_is_not_shared_but_replaced(state: bytes) -> 
     assert files(state, b"three").read(digest) == b"kept"
 
 
+@pytest.mark.parametrize("kind", ["directory", "full directory", "link", "pipe"])
+def test_what_is_no_file_in_its_place_gives_way(state: bytes, kind: str, tmp_path: Path) -> None:
+    place = pool(state, hashlib.sha256(b"kept").hexdigest())
+    os.makedirs(os.path.dirname(place))
+    if kind == "link":
+        (tmp_path / "other").write_bytes(b"kept")
+        os.symlink(tmp_path / "other", place)
+    elif kind == "pipe":
+        os.mkfifo(place)
+    else:
+        os.makedirs(os.path.join(place, b"inner") if kind == "full directory" else place)
+    digest = files(state).keep(b"kept")
+    assert files(state).read(digest) == b"kept"
+    assert files(state, b"two").link(digest)
+    assert files(state, b"two").read(digest) == b"kept"
+
+
 def test_an_open_file_is_copied_and_hashed_as_the_caller_wants(state: bytes, tmp_path: Path) -> None:
     data = os.urandom(3 << 20)
     source = tmp_path / "source"
@@ -88,3 +107,27 @@ def test_a_file_that_became_shorter_is_told_and_leaves_nothing(state: bytes, tmp
     with owned(os.open(source, os.O_RDONLY)) as descriptor, pytest.raises(Shortened):
         files(state).keep_from(descriptor, 6)
     assert os.listdir(os.path.join(state, b"blobs")) == []
+
+
+def test_what_a_killed_process_had_begun_goes_with_the_next_start(state: bytes, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"big" * 1000)
+    kept = files(state).keep(b"kept")
+
+    def killed() -> None:
+        with owned(os.open(source, os.O_RDONLY)) as descriptor:
+            files(state).keep_from(descriptor, 3000, _Killer())  # type: ignore[arg-type]
+
+    assert in_a_process(killed) == -signal.SIGKILL
+    assert len(os.listdir(os.path.join(state, b"beginnings"))) == 1
+    assert os.listdir(os.path.join(state, b"blobs")) == [kept.encode()]
+    clear_beginnings(state)
+    assert os.listdir(os.path.join(state, b"beginnings")) == []
+    assert files(state).read(kept) == b"kept"
+
+
+class _Killer:
+    """A hash that ends the process that feeds it."""
+
+    def update(self, data: bytes) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from adapters.files.durable import read_file
-from adapters.snapshots.capture.keeping_alive import Alive, named_in_log, only_here
+from adapters.git.door import Git
+from adapters.snapshots.capture.keeping_alive import Alive, _last, named_in_log, only_here
 
 if TYPE_CHECKING:
     from tests.adapters.snapshots.lanes import Lane
@@ -27,8 +30,40 @@ async def test_an_amended_commit_is_only_in_the_log(lane: Lane) -> None:
     old = lane.head()
     lane.git("commit", "-q", "--amend", "--allow-empty", "-m", "second try")
     assert await logged(lane) == (old,)
-    lane.git("branch", "kept", old)
+
+
+@pytest.mark.parametrize(
+    "ref", ["refs/heads/kept", "refs/remotes/origin/topic", "refs/tags/kept", "refs/bisect/bad", "refs/x"]
+)
+async def test_a_commit_that_another_ref_reaches_is_only_here_all_the_same(lane: Lane, ref: str) -> None:
+    lane.git("commit", "-q", "--allow-empty", "-m", "one")
+    one = lane.head()
+    lane.git("reset", "-q", "--hard", "HEAD~1")
+    lane.git("update-ref", ref, one)
+    assert await logged(lane) == (one,)
+
+
+async def test_a_commit_that_head_reaches_is_not_only_here(lane: Lane) -> None:
+    for name in ("one", "two", "three"):
+        lane.git("commit", "-q", "--allow-empty", "-m", name)
     assert await logged(lane) == ()
+
+
+async def test_where_a_commit_has_lost_its_history_every_named_one_is_kept(lane: Lane) -> None:
+    tree = lane.git("rev-parse", "HEAD^{tree}").decode().strip()
+    line, lost = [lane.head()], lane.git("commit-tree", tree, "-m", "lost").decode().strip()
+    for name in ("a", "b"):
+        made = lane.git("commit-tree", tree, "-p", line[-1], "-p", lost, "-m", name)
+        line.append(made.decode().strip())
+    os.unlink(os.path.join(lane.world.common, b"objects", lost[:2].encode(), lost[2:].encode()))
+    assert set((await alive(lane, lost, *line)).commits) == set(line[1:])
+
+
+async def test_where_the_history_is_longer_than_git_may_tell_every_named_commit_is_kept(lane: Lane) -> None:
+    made = [lane.git("commit-tree", "HEAD^{tree}", "-m", f"{number}") for number in range(2)]
+    names = sorted(each.decode().strip() for each in made)
+    narrow = Git(b"git", lane.world.environment, output_limit=20)
+    assert await _last(narrow, lane.world.common, tuple(names), lane.head()) == tuple(names)
 
 
 async def test_of_a_line_of_commits_the_last_is_enough(lane: Lane) -> None:
@@ -46,15 +81,6 @@ async def test_a_commit_that_only_the_main_checkouts_head_knows_is_only_in_the_l
     lane.world.git(lane.world.root, "checkout", "-q", "--detach", old)
     lane.git("reset", "-q", "--hard", "HEAD~1")
     assert await logged(lane) == (old,)
-
-
-async def test_a_commit_that_only_a_passing_ref_knows_is_only_here(lane: Lane) -> None:
-    lane.git("commit", "-q", "--allow-empty", "-m", "one")
-    one = lane.head()
-    lane.git("reset", "-q", "--hard", "HEAD~1")
-    for ref in ("refs/worktree/x", "refs/bisect/bad", "refs/rewritten/x", "refs/laneyard/snapshots/x"):
-        lane.git("update-ref", ref, one)
-    assert (await alive(lane, one)).commits == (one,)
 
 
 async def test_a_log_with_nonsense_in_it_names_what_it_can(lane: Lane) -> None:
@@ -83,14 +109,15 @@ async def test_blobs_and_trees_are_kept_as_they_are(lane: Lane) -> None:
     assert (found.commits, set(found.others)) == ((), {(blob, False), (tree, True)})
 
 
-async def test_a_tag_is_private_until_a_lasting_ref_is_at_it_and_its_commit_is_kept(lane: Lane) -> None:
+async def test_a_tag_is_private_until_a_tag_or_branch_is_at_it_and_its_commit_is_kept(lane: Lane) -> None:
     lane.git("commit", "-q", "--allow-empty", "-m", "tagged")
     commit = lane.head()
     lane.git("tag", "-a", "-m", "a tag", "annotated")
     tag = lane.git("rev-parse", "annotated").decode().strip()
     lane.git("reset", "-q", "--hard", "HEAD~1")
-    assert await alive(lane, tag) == Alive()
-    lane.git("update-ref", "refs/worktree/mine", tag)
+    assert await alive(lane, tag) == Alive(commits=(commit,))
+    for ref in ("refs/worktree/mine", "refs/remotes/origin/odd"):
+        lane.git("update-ref", ref, tag)
     lane.git("tag", "-d", "annotated")
     assert await alive(lane, tag) == Alive(commits=(commit,), tags=(tag,))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
+from adapters.files.descriptors import owned
 from adapters.files.durable import read_file
 from adapters.snapshots.capture import looks
 from adapters.snapshots.capture.looks import COARSE, SECOND, TICK, Look, is_racy
@@ -130,3 +132,18 @@ async def test_a_look_that_is_wrong_is_found_out_and_read_again(lane: Lane) -> N
     outcome = await lane.perform(msgspec.structs.replace(effect, snapshot="two"))
     assert isinstance(outcome, Captured), outcome
     assert read_file(os.path.join(lane.directory("two"), b"files", sha256.encode())) == b"output\n"
+
+
+async def test_a_thorough_capture_reads_what_was_written_through_a_mapping_all_the_same(lane: Lane) -> None:
+    lane.write(b"mapped", b"0000\n")
+    lane.write(b"clock", b"")
+    with owned(os.open(lane.at(b"mapped"), os.O_RDWR)) as descriptor, mmap.mmap(descriptor, 0) as mapped:
+        mapped[0:1] = b"1"  # from here on the page is dirty, and a file system in memory tells no more times
+        settled(lane, b"mapped")
+        await lane.captured()
+        mapped[0:1] = b"2"
+        effect = msgspec.structs.replace(lane.capturing(), snapshot="two", thorough=True)
+        outcome = await lane.perform(effect)
+    assert isinstance(outcome, Captured)
+    shown = lane.git("show", f"{outcome.snapshot.commit}:mapped")
+    assert (shown[:1], shown) == (b"2", read_file(lane.at(b"mapped")))

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.files.durable import read_file
 from adapters.git.door import Location
-from adapters.git.stats import stats
+from adapters.git.stats import mode_of, oid_of, stats
 from adapters.snapshots import objects
 from adapters.snapshots.capture.capture import tree_of
 from adapters.snapshots.files import SnapshotDamaged
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 async def staged(lane: Lane) -> set[bytes]:
     index = stats(read_file(os.path.join(lane.admin, b"index")), 20)
-    entries = {p: (e[6], e[10].hex()) for p, e in index.entries.items() if p not in index.intents}
+    entries = {p: (mode_of(e), oid_of(e)) for p, e in index.entries.items() if p not in index.intents}
     changes = objects.staged_changes(entries, await tree_of(lane.door, lane.world.common, lane.head()))
     return set(changes.splitlines())
 
@@ -91,6 +91,11 @@ async def test_a_blob_that_is_missing_is_damage(lane: Lane) -> None:
         await anext(found)
 
 
+def note(lane: Lane) -> bytes:
+    os.makedirs(lane.directory(), exist_ok=True)
+    return os.path.join(lane.directory(), b"writing")
+
+
 def plan(lane: Lane, seen: Survey) -> Plan:
     return Plan(ref="refs/laneyard/snapshots/one", head=lane.head(), held=seen.held)
 
@@ -100,7 +105,7 @@ async def test_a_file_that_is_shorter_than_it_was_is_moving(lane: Lane) -> None:
     seen = await lane.survey()
     lane.write(b"growing", b"x")
     with pytest.raises(Moving):
-        await objects.write(lane.door, lane.world.common, lane.path, plan(lane, seen))
+        await objects.write(lane.door, lane.world.common, lane.path, plan(lane, seen), note(lane))
 
 
 @pytest.mark.parametrize("kind", ["gone", "directory", "link"])
@@ -113,7 +118,7 @@ async def test_a_file_that_is_something_else_by_now_is_moving(lane: Lane, kind: 
     elif kind == "link":
         os.symlink(b"file", lane.at(b"changing"))
     with pytest.raises(Moving):
-        await objects.write(lane.door, lane.world.common, lane.path, plan(lane, seen))
+        await objects.write(lane.door, lane.world.common, lane.path, plan(lane, seen), note(lane))
 
 
 async def test_what_is_kept_alive_is_reached_by_a_commit_of_its_own(lane: Lane) -> None:
@@ -123,7 +128,7 @@ async def test_what_is_kept_alive_is_reached_by_a_commit_of_its_own(lane: Lane) 
     kept = msgspec.structs.replace(
         plan(lane, seen), commits=(lane.head(),), others=((blob, False), (tree, True))
     )
-    written = await objects.write(lane.door, lane.world.common, lane.path, kept)
+    written = await objects.write(lane.door, lane.world.common, lane.path, kept, note(lane))
     assert lane.git("rev-parse", f"{written.keep}^@").decode().split() == [lane.head()]
     assert lane.git("rev-parse", f"{written.keep}:{blob}", f"{written.keep}:{tree}").decode().split() == [
         blob,
@@ -139,7 +144,7 @@ async def test_without_a_head_the_commits_begin_with_nothing(lane: Lane) -> None
     unborn = msgspec.structs.replace(
         plan(lane, seen), head="", held=tuple(e for e in seen.held if e.path == "new")
     )
-    written = await objects.write(lane.door, lane.world.common, lane.path, unborn)
+    written = await objects.write(lane.door, lane.world.common, lane.path, unborn, note(lane))
     assert lane.git("ls-tree", "-r", "--name-only", written.commit) == b"new\n"
     assert lane.git("rev-parse", f"{written.commit}^@").decode().split() == [written.index]
     assert lane.git("rev-parse", f"{written.index}^@") == b""

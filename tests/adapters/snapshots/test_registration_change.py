@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 
 def changed(lane: Lane, manifest: Manifest, *agreed: str) -> str | None:
-    return registration.change(files_of(lane), manifest, lane.admin, lane.head(), agreed)
+    found = registration.changes(files_of(lane), manifest, lane.admin, lane.head(), agreed)
+    return next((each.why for each in found), None)
 
 
 def busy(lane: Lane) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapters.git.errors import IndexUnreadable
+from adapters.snapshots.files import PIECE
 from adapters.snapshots.registration import registration
 from adapters.snapshots.registration.index_meaning import meaning_of
 from tests.adapters.snapshots.lanes import Lane
@@ -59,11 +60,12 @@ def test_commits_of_logs_and_own_refs_are_named(lane: Lane) -> None:
         ("FETCH_HEAD", b"a" * 40 + b"\t\tbranch 'x' of y\n", {b"a" * 40}),
         ("other", b"b" * 64 + b"\n", {b"b" * 64}),
         ("other", b"12ab\n" + b"c" * 65 + b"\nx1234567 1234567_ ABCDEF01\n", set()),
-        ("COMMIT_EDITMSG", b"1234567\n", set()),
-        ("MERGE_MSG", b"1234567\n", set()),
+        ("SQUASH_MSG", b"commit 1234567\n", {b"1234567"}),
         ("modules/sub/HEAD", b"1234567\n", set()),
-        ("binary", b"1234567\n\0", set()),
-        ("large", b"1234567\n" * (1 << 17), set()),
+        ("sharedindex.1", b"1234567\n", set()),
+        ("logs/binary", b"1234567\n\0\xff", {b"1234567"}),
+        ("binary", b"1234567\n\0\xff", {b"1234567"}),
+        ("large", b"1234567\n" * (1 << 17), {b"1234567"}),
         ("logs/large", b"1234567\n" * (1 << 17), {b"1234567"}),
     ],
 )
@@ -71,6 +73,12 @@ def test_tokens_are_names(lane: Lane, name: str, data: bytes, named: set[bytes])
     before = names_in(lane)
     put(lane, name, data)
     assert names_in(lane) - before == named
+
+
+@pytest.mark.parametrize("before", range(1, 72, 7))
+def test_a_name_that_lies_across_two_pieces_of_a_file_is_found(lane: Lane, before: int) -> None:
+    put(lane, "FETCH_HEAD", b"\n" * (PIECE - before) + b"5" * 64 + b"\n")
+    assert b"5" * 64 in names_in(lane)
 
 
 @pytest.mark.parametrize("algorithm", ["sha1", "sha256"])

@@ -70,6 +70,20 @@ async def test_what_changed_since_the_first_look_is_moving(
             require_still(lane.path, each, "sha1")
 
 
+@pytest.mark.parametrize("at_rest", [False, True])
+async def test_whoever_writes_in_what_is_omitted_does_not_make_it_move(lane: Lane, *, at_rest: bool) -> None:
+    lane.write(b"build/output", b"output\n")
+    lane.write(b"x.log", b"1\n")
+    seen = await lane.survey(omit=(b"build", b"x.log"))
+    seen = settled(seen) if at_rest else seen
+    lane.write(b"build/more", b"")
+    os.truncate(lane.at(b"x.log"), 1)
+    require_still(lane.path, seen, "sha1")
+    os.unlink(lane.at(b"x.log"))
+    with pytest.raises(Moving):
+        require_still(lane.path, seen, "sha1")
+
+
 async def unnoticed(lane: Lane, first: Survey) -> Survey:
     """The first look at a tree, had everything that was written since been written with the same times."""
     now = {entry.path: entry for entry in (await lane.survey()).seen}

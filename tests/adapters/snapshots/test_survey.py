@@ -199,6 +199,25 @@ async def test_a_write_to_what_is_omitted_changes_no_fingerprint_of_the_rest(lan
     assert take_fingerprint(lane.path, ("build",)) == before
 
 
+@pytest.mark.parametrize("omit", [("build",), ("build/", "x.log")])
+async def test_whoever_writes_in_what_is_omitted_changes_no_fingerprint(
+    lane: Lane, omit: tuple[str, ...]
+) -> None:
+    as_bytes = tuple(os.fsencode(path) for path in omit)
+    lane.write(b"build/output", b"output\n")
+    lane.write(b"x.log", b"1\n")
+    before = (await lane.survey(omit=as_bytes)).fingerprint
+    assert take_fingerprint(lane.path, omit) == before
+    lane.write(b"build/more", b"")
+    lane.write(b"build/sub/more", b"")
+    if len(omit) > 1:
+        write(lane.at(b"x.log"), b"longer\n")
+    assert take_fingerprint(lane.path, omit) == (await lane.survey(omit=as_bytes)).fingerprint == before
+    assert take_fingerprint(lane.path, ()) != before
+    lane.write(b"late", b"")
+    assert take_fingerprint(lane.path, omit) != before
+
+
 def test_the_umask_is_read_without_being_changed() -> None:
     mask = os.umask(0o27)
     try:

@@ -34,7 +34,7 @@ def refreshed(lane: Lane) -> None:
 
 def asked(known: Trust, lane: Lane, path: bytes = b"file") -> str | None:
     found = known.known(BIG)(path, os.lstat(lane.at(path)))
-    return None if found is None else found[0]
+    return found if found is None or isinstance(found, str) else found[0]
 
 
 def committed(lane: Lane, path: str = "file") -> str:
