@@ -113,6 +113,7 @@ def test_a_git_that_outlives_us_is_waited_for(world: World) -> None:
 
 
 WRITER = """case " $* " in *" fast-import "*)
+    echo progress begun
     sed '/^done$/q' >"$WORLD/asked"
     kill -9 $PPID
     while ! [ -e "$WORLD/awaited" ]; do sleep 0.01; done
