@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 INDEX_LIMIT = 1 << 30
 UNSEEN = b"could not open directory"  # of which git says no more, and lists nothing
+TOO_DEEP = b"File name too long"  # for git; a capture goes there, and a reap never goes without one
 STATUS = (
     b"status",
     b"--porcelain=v2",
@@ -129,9 +130,8 @@ class Inspector:
             except GitFailed:
                 # While a lane rests, its submodules' own settings name a place where nothing is.
                 ran = await self._git.run(*STATUS, WITHOUT_SUBMODULES, repository=Location(admin, root))
-            if UNSEEN in ran.err:
-                return Unknown(readable(ran.err.strip()))
-            return parse_status(ran.out)
+            unseen = [line for line in ran.err.splitlines() if UNSEEN in line and not line.endswith(TOO_DEEP)]
+            return Unknown(readable(b"; ".join(unseen))) if unseen else parse_status(ran.out)
         except (GitError, OSError) as error:
             return Unknown(words(error))
 

@@ -263,3 +263,11 @@ async def test_a_directory_that_git_may_not_open_makes_the_look_unknown(tmp_path
     world.fake(f"""case " $* " in *" status "*) echo "{warning}" >&2;; esac""")
     seen, _, _ = await look(world)
     assert (seen.untracked, seen.changed, seen.ignored) == (Unknown(warning),) * 3
+
+
+async def test_a_directory_that_is_too_deep_for_git_is_none_for_a_capture(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    warning = "warning: could not open directory 'deep/': File name too long"
+    world.fake(f"""case " $* " in *" status "*) echo "{warning}" >&2;; esac""")
+    seen, _, _ = await look(world)
+    assert (seen.untracked, seen.changed, seen.ignored) == ((), (), ())
