@@ -10,7 +10,9 @@ from adapters.yard.yard import Concluded, Done, ended, known_repository
 from domain.commands import SnapshotLane
 from domain.errors import Refusal, WrongState
 from domain.events import LaneSnapshotted, SnapshotFailed
-from domain.paths import unpack
+from domain.evidence import Unknown
+from domain.paths import is_inside, unpack
+from domain.snapshots import lies_in
 from domain.states import Active, NeedsReview, Quarantined, name
 
 if TYPE_CHECKING:
@@ -63,8 +65,24 @@ async def snapshot(
     lane, _ = yard.reader.lane(lane_id)
     asked = wanted(yard, row, include)
     seen = await yard.inspector.look(place_of(lane, "snapshotted"), rules=asked.rules)
-    await try_capture(yard, lane_id, seen, request, tolerant=tolerant, apart=asked.chosen(seen))
+    apart = tuple(dict.fromkeys((*asked.chosen(seen), *held_before(lane, seen))))
+    await try_capture(yard, lane_id, seen, request, tolerant=tolerant, apart=apart)
     return _snapshotted(yard.concluded(request, lane_id))
+
+
+def held_before(lane: Lane, seen: Seen) -> tuple[str, ...]:
+    """Returns the ignored paths of which a resting lane's snapshot holds something: so is the next one to.
+
+    The lane comes back from the newest, which must not hold less than the one that it takes the place of.
+    """
+    home = lane.home if isinstance(lane, NeedsReview) else lane
+    if not isinstance(home, Quarantined) or isinstance(seen.ignored, Unknown):
+        return ()
+    assert isinstance(lane, NeedsReview | Quarantined)
+    taken = lane.record.snapshot(lane.record.editions[-1].snapshot_id)
+    held = frozenset(taken.ignored if taken else ())
+    paths = (each.path for each in seen.ignored)
+    return tuple(path for path in paths if lies_in(path, held) or any(is_inside(each, path) for each in held))
 
 
 def _snapshotted(concluded: Concluded) -> Done:

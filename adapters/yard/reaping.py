@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapters.yard.capturing import SnapshotNotMade, capture, place_of, wanted
+from adapters.yard.capturing import SnapshotNotMade, capture, held_before, place_of, wanted
 from adapters.yard.yard import Concluded, Done, ended
 from domain.commands import ReapLane
 from domain.envelope import stream_of
 from domain.errors import CannotHold, WrongState
 from domain.events import IgnoredLetGo, ReapingPlanned, RemovalPlanned, TreeResisted, TreeRetried
 from domain.evidence import Unknown
-from domain.paths import display, is_inside
+from domain.paths import display
 from domain.reaping import held_back
-from domain.snapshots import lies_in, unknown_ignored
+from domain.snapshots import unknown_ignored
 from domain.states import NeedsReview, Quarantined, Reaped, Reaping, Returning, Undoing, name
 
 if TYPE_CHECKING:
@@ -125,20 +125,9 @@ async def resnapshot(yard: Yard, row: Record, request: Request) -> Done:
     if not isinstance(lane, NeedsReview):
         raise WrongState("reviewed", name(lane))
     seen = await yard.inspector.look(place_of(lane, "reviewed"), rules=wanted(yard, row).rules)
-    committed, taken = await _captured(yard, row, seen, request, _held_before(lane, seen))
+    committed, taken = await _captured(yard, row, seen, request, held_before(lane, seen))
     await yard.engine.handle(lane_id, ReapLane(snapshot=taken.id), request.after(committed))
     return reaped(yard.concluded(request, lane_id))
-
-
-def _held_before(lane: NeedsReview, seen: Seen) -> tuple[str, ...]:
-    """Returns the ignored paths of which the lane's snapshot holds something: so is the next one to."""
-    rests = isinstance(lane.home, Quarantined)
-    taken = lane.record.snapshot(lane.record.editions[-1].snapshot_id) if rests else None
-    if taken is None or isinstance(seen.ignored, Unknown):
-        return ()
-    held = frozenset(taken.ignored)
-    paths = (each.path for each in seen.ignored)
-    return tuple(path for path in paths if lies_in(path, held) or any(is_inside(each, path) for each in held))
 
 
 _AGAIN = "not kept, as it can be made again"

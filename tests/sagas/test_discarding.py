@@ -190,6 +190,20 @@ async def test_a_new_snapshot_keeps_what_the_earlier_one_held_on_request(world: 
         assert read(at(opened), b".env") == b"SECRET\n"
 
 
+async def test_a_lane_that_is_captured_again_at_rest_keeps_what_its_removal_has_captured(
+    world: World,
+) -> None:
+    async with world.open() as opened:
+        await opened.create()
+        write(at(opened), b".gitignore", b".env\n")
+        write(at(opened), b".env", b"SECRET\n")
+        await keeps(opened)
+        await opened.snapshot()
+        assert isinstance((await opened.reap()).lane, Reaped)
+        await opened.restore()
+        assert read(at(opened), b".env") == b"SECRET\n"
+
+
 async def test_a_restore_says_which_earlier_snapshot_holds_more(world: World) -> None:
     async with world.open() as opened:
         await opened.create()
