@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 SLACK = 16  # MiB
-# MiB that a process which has captured a tree needs for the rest of its life: 255 by measurement, and twice as
-# much would be noticed. The goal is held against it in `scripts/bench --memory`.
+# MiB that a process which has captured a tree needs for the rest of its life: 255 by measurement, and twice
+# as much would be noticed. The goal is held against it in `scripts/bench --memory`.
 TREE = 320
 LARGE = "a file of 512 MB"
 
