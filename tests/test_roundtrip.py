@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[1] / "docs/fidelity.md"
-FIRST, CASES, AT_ONCE = 1000, 300, 12
+FIRST, CASES, AT_ONCE = 1000, 240, 12
 
 
 def told(case: Case, outcome: Outcome) -> str:
