@@ -130,10 +130,15 @@ class Inspector:
             except GitFailed:
                 # While a lane rests, its submodules' own settings name a place where nothing is.
                 ran = await self._git.run(*STATUS, WITHOUT_SUBMODULES, repository=Location(admin, root))
-            unseen = [line for line in ran.err.splitlines() if UNSEEN in line and not line.endswith(TOO_DEEP)]
+            unseen = [line for line in ran.err.splitlines() if UNSEEN in line and not _is_too_deep(line)]
             return Unknown(readable(b"; ".join(unseen))) if unseen else parse_status(ran.out)
         except (GitError, OSError) as error:
             return Unknown(words(error))
+
+
+def _is_too_deep(warning: bytes) -> bool:
+    """Tells whether git could not go on because of the length of a path; its own line ends at 4,096 bytes."""
+    return warning.endswith(TOO_DEEP) or len(warning) > 4000
 
 
 async def _fingerprint(root: bytes, omit: Sequence[str]) -> str | Unknown:

@@ -27,7 +27,7 @@ COSTS: dict[str, tuple[Act, Act, int]] = {
     "snapshot": (dirty, lambda o: o.snapshot(), 9),
     "remove a dirty lane": (dirty, lambda o: o.remove(), 10),
     "reap": (removed, lambda o: o.reap(), 4),
-    "reap without a snapshot": (removed_clean, lambda o: o.reap(), 10),
+    "reap without a snapshot": (removed_clean, lambda o: o.reap(), 9),
     "restore from a snapshot": (reaped, lambda o: o.restore(), 8),
     "discard": (in_review, lambda o: o.discard(), 4),
 }
