@@ -134,15 +134,15 @@ KILLED = """\
 case " $* " in *" worktree add "*)
     git "$@" || exit
     lane=work
-    tree="$WORLD/root/.laneyard/worktrees/$lane"
-    rm "$WORLD/root/.git/worktrees/$lane/index" "$tree/plain"
+    tree="$MAIN/.laneyard/worktrees/$lane"
+    rm "$MAIN/.git/worktrees/$lane/index" "$tree/plain"
     printf 'on' >"$tree/file"
     kill -9 $$
 esac"""
 # Somebody's git is at work in the registration that a restore has just made, and does not end.
 BUSY = """case " $* " in *" --no-checkout "*)
     git "$@" || exit
-    : >"$WORLD/root/.git/worktrees/work/index.lock"
+    : >"$MAIN/.git/worktrees/work/index.lock"
     exit;; esac"""
 
 CREATE, CAPTURE = "note AdoptLane CreateLane Checkout", "SnapshotLane Capture"

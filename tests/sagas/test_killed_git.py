@@ -13,7 +13,7 @@ from tests.sagas.worlds import World, walk
 
 pytestmark = pytest.mark.slow
 
-TREE, ADMIN = "$WORLD/root/.laneyard/worktrees/work", "$WORLD/root/.git/worktrees/work"
+TREE, ADMIN = "$MAIN/.laneyard/worktrees/work", "$MAIN/.git/worktrees/work"
 EMPTY = f'cd "{TREE}"; find . -mindepth 1 ! -name .git -delete; cd "{ADMIN}"; rm -r index logs ORIG_HEAD'
 BLANK = f"{EMPTY} HEAD commondir refs"
 # What `git worktree add` has made when it is killed, in its own order.

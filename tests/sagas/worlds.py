@@ -94,9 +94,10 @@ class World:
         return ran.stdout
 
     def fake(self, script: str) -> None:
-        """Puts a program in git's place: `$WORLD` is the directory of all of this."""
+        """Puts a program in git's place: `$WORLD` is where all of this is, `$MAIN` the main checkout."""
         program = self.home / "fake-git"
-        program.write_text(f"#!/bin/sh\nWORLD='{self.home}'\n{script}\nexec git \"$@\"\n")
+        places = f"WORLD='{self.home}'\nMAIN='{os.fsdecode(self.root)}'"
+        program.write_text(f'#!/bin/sh\n{places}\n{script}\nexec git "$@"\n')
         program.chmod(0o755)
         self.program = str(program)
 
