@@ -6,10 +6,10 @@ import os
 import stat
 
 from adapters.files.attributes import Attributes, of_entry, of_open
+from adapters.files.descriptors import READ
 
 PIECE = 1 << 20
 ATTEMPTS = 3
-OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 EMPTY_BODY = b""
 SHA1, SHA256 = hashlib.sha1, hashlib.sha256
 
@@ -24,7 +24,7 @@ def file_oid(parent: int, name: bytes, algorithm: str) -> Read | None:
     """
     for _ in range(ATTEMPTS):
         try:
-            descriptor = os.open(name, OPEN, dir_fd=parent)
+            descriptor = os.open(name, READ, dir_fd=parent)
         except OSError as error:
             if error.errno in (
                 errno.ELOOP,

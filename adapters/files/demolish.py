@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from adapters.files.blob import OPEN, PIECE, blob_oid, file_oid
+from adapters.files.blob import PIECE, blob_oid, file_oid
 from adapters.files.descent import Descent
-from adapters.files.descriptors import change_mode, open_directory, owned, parent_of
+from adapters.files.descriptors import READ, change_mode, open_directory, owned, parent_of
 from adapters.files.errors import FilesError, IdentityChanged
 from adapters.files.identity import identify_descriptor
 from adapters.files.mounts import refuse_mounts
@@ -266,7 +266,7 @@ def _reads_the_same(entry: Entry, parent: int, name: bytes, algorithm: str) -> b
         if size >= PIECE:
             read = file_oid(parent, name, algorithm)
             return read is not None and read[1] == entry.oid
-        descriptor = os.open(name, OPEN, dir_fd=parent)
+        descriptor = os.open(name, READ, dir_fd=parent)
         try:
             data = os.read(descriptor, size + 1)
         finally:

@@ -9,6 +9,7 @@ from adapters.files import kernel
 from adapters.files.errors import MountInside
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a fifo must not make us wait
 
 
 @contextmanager

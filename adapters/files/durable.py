@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-from adapters.files.descriptors import DIRECTORY, located, owned, parent_of
+from adapters.files.descriptors import DIRECTORY, READ, located, owned, parent_of
 from adapters.files.errors import LockFileHeld, NotRegular, TooLarge
 from adapters.files.kernel import rename_without_replacing
 
@@ -64,7 +64,7 @@ def _adopt(parent: int, lock: bytes, path: bytes, data: bytes, error: FileExists
     # A lock that is given back meanwhile is not found: whoever tries again will see.
     with suppress(FileNotFoundError), owned(os.open(lock, flags, dir_fd=parent)) as descriptor:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            found = _read(descriptor, len(data) + 1)
+            found = read_most(descriptor, len(data) + 1)
     if found != data:
         raise LockFileHeld(path) from error
 
@@ -102,8 +102,8 @@ def read_file(path: bytes, limit: int = 1 << 20) -> bytes:
 
     Raises TooLarge, NotRegular (for a link too) or OSError.
     """
-    with parent_of(path) as (parent, name), owned(_open_regular(parent, name, path)) as descriptor:
-        data = _read(descriptor, limit + 1)
+    with parent_of(path) as (parent, name), owned(open_regular(parent, name, path)) as descriptor:
+        data = read_most(descriptor, limit + 1)
     if len(data) > limit:
         raise TooLarge(path)
     return data
@@ -185,10 +185,10 @@ def _open_real(parent: int, name: bytes, path: bytes) -> int:
         raise located(error, path) from error
 
 
-def _open_regular(parent: int, name: bytes, path: bytes) -> int:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a fifo must not make us wait
+def open_regular(parent: int, name: bytes, path: bytes) -> int:
+    """Opens a regular file of a directory for reading. Raises NotRegular, for a link too, or OSError."""
     try:
-        descriptor = os.open(name, flags, dir_fd=parent)
+        descriptor = os.open(name, READ, dir_fd=parent)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
             raise NotRegular(path) from error
@@ -199,7 +199,8 @@ def _open_regular(parent: int, name: bytes, path: bytes) -> int:
     raise NotRegular(path)
 
 
-def _read(descriptor: int, most: int) -> bytes:
+def read_most(descriptor: int, most: int) -> bytes:
+    """Reads on from where the descriptor is, at most so many bytes. Raises OSError."""
     pieces = []
     while most > 0 and (piece := os.read(descriptor, min(most, 1 << 20))):
         pieces.append(piece)

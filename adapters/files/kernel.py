@@ -1,7 +1,8 @@
-"""The only place for system calls that the standard library lacks: statx, renameat2, openat2, syncfs."""
+"""The only place for system calls that the standard library lacks: statx, renameat2, openat2 and the like."""
 
 import ctypes
 import errno
+import fcntl
 import os
 import struct
 from typing import NamedTuple
@@ -57,6 +58,20 @@ def sync_file_system(descriptor: int) -> None:
     _check(_libc.syncfs(descriptor), b"")
 
 
+def clone(source: int, target: int) -> bool:
+    """Shares the bytes of one open file with another, and returns False where the file system cannot.
+
+    What is written to either later is its own. Raises OSError.
+    """
+    try:
+        fcntl.ioctl(target, FICLONE, source)
+    except OSError as error:
+        if error.errno not in UNSHARED:
+            raise
+        return False
+    return True
+
+
 def open_beneath(directory: int, name: bytes, flags: int) -> int:
     """Opens the entry, refusing links (ELOOP) and mount points, bind mounts too (EXDEV); raises OSError.
 
@@ -74,3 +89,13 @@ def _check(result: int, name: bytes) -> int:
 
 
 UNAVAILABLE = frozenset({errno.ENOSYS, errno.EPERM})
+FICLONE = 0x40049409  # ioctl_ficlone(2)
+UNSHARED = (
+    errno.EOPNOTSUPP,
+    errno.ENOTTY,
+    errno.EXDEV,
+    errno.EINVAL,
+    errno.ENOSYS,
+    errno.EPERM,
+    errno.ETXTBSY,
+)

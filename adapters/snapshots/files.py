@@ -7,27 +7,24 @@ snapshot is whole in its own directory. Nothing counts as durable before `sync`.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import secrets
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from adapters.files.descriptors import DIRECTORY, owned
+from adapters.files.descriptors import DIRECTORY, READ, owned
 from adapters.files.durable import TEMPORARY, make_directories
 from adapters.files.errors import words
-from adapters.files.kernel import sync_file_system
+from adapters.files.kernel import clone, sync_file_system
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PIECE = 1 << 20
 LIMIT = 1 << 30  # bytes of a file that is read at once
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 BEGINNINGS = b"beginnings"  # the directory of files that are not in the pool yet
-FICLONE = 0x40049409  # ioctl_ficlone(2)
 
 
 class SnapshotDamaged(Exception):
@@ -182,11 +179,7 @@ def clear_beginnings(state_dir: bytes) -> None:
 
 def _clone(source: int, target: int, size: int) -> bool:
     """Tells whether the target shares the source's bytes now: a copy that nobody can write to any more."""
-    try:
-        fcntl.ioctl(target, FICLONE, source)
-    except OSError as error:
-        if error.errno not in UNABLE:
-            raise
+    if not clone(source, target):
         return False
     if os.fstat(target).st_size > size:  # it has grown since its size was seen
         os.ftruncate(target, size)
@@ -207,6 +200,3 @@ def _write(descriptor: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
-
-
-UNABLE = (errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.ETXTBSY)

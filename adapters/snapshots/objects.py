@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import trio
 
-from adapters.files.descriptors import DIRECTORY, owned
+from adapters.files.descriptors import DIRECTORY, READ, owned
 from adapters.files.errors import words
 from adapters.git.door import Location
 from adapters.git.parse import parse_batch_check
@@ -46,7 +46,6 @@ IMPORT = (
     *(b"-c", b"fastimport.unpackLimit=1", b"-c", b"core.compression=1", b"-c", b"pack.compression=1"),
     *(b"fast-import", b"--quiet", b"--force", b"--done", b"--depth=0"),
 )
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Moving(Exception):

@@ -1,8 +1,8 @@
-"""Doing three things at once whose errors are plain errors."""
+"""Doing several things at once whose errors are plain errors."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import trio
 
@@ -14,10 +14,23 @@ B = TypeVar("B")
 C = TypeVar("C")
 
 
+@overload
 async def together(
-    first: Callable[[], Awaitable[A]], second: Callable[[], Awaitable[B]], third: Callable[[], Awaitable[C]]
-) -> tuple[A, B, C]:
-    """Returns the results of the three. Raises what the first of them, in this order, raised."""
+    first: Callable[[], Awaitable[A]], second: Callable[[], Awaitable[B]], /
+) -> tuple[A, B]: ...
+
+
+@overload
+async def together(
+    first: Callable[[], Awaitable[A]],
+    second: Callable[[], Awaitable[B]],
+    third: Callable[[], Awaitable[C]],
+    /,
+) -> tuple[A, B, C]: ...
+
+
+async def together(*jobs: Callable[[], Awaitable[Any]]) -> tuple[Any, ...]:
+    """Returns the results of all. Raises what the first of them, in this order, raised."""
     results: dict[int, Any] = {}
     errors: dict[int, Exception] = {}
 
@@ -28,8 +41,8 @@ async def together(
             errors[number] = error
 
     async with trio.open_nursery() as nursery:
-        for number, job in enumerate((first, second, third)):
+        for number, job in enumerate(jobs):
             nursery.start_soon(run, number, job)
     if errors:
         raise errors[min(errors)]
-    return results[0], results[1], results[2]
+    return tuple(results[number] for number in range(len(jobs)))

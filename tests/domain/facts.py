@@ -3,6 +3,8 @@
 The tests that judge a value spell it out; these are for what must be there before.
 """
 
+from msgspec.structs import replace
+
 from domain.events import (
     BranchDropped,
     BranchFreed,
@@ -180,22 +182,14 @@ forced_planned = RemovalPlanned(
     ),
     delete_branch=True,
 )
-rebuildable_planned = RemovalPlanned(
-    journal_format=4,
-    edition=1,
-    mode="safe",
-    place=PLACE,
-    resting=RESTING,
-    head=HEAD,
-    branch=BRANCH,
+rebuildable_planned = replace(
+    removal_planned,
     snapshot_id=None,
     snapshot_ref=None,
     snapshot_commit=None,
     snapshot_tree=None,
-    provisioned_ignored=(),
     consent=Consent(("node_modules",), "rebuildable"),
     evidence=Summary(at="2026-03-01T09:00:00Z", changed=0, untracked=0, ignored=1),
-    delete_branch=False,
 )
 let_go = IgnoredLetGo(ignored=(MODULES,))
 locked = WorktreeLocked()

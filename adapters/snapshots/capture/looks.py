@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import time
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -117,3 +118,10 @@ def is_racy(ctime_ns: int, looked_ns: int) -> bool:
     if ctime_ns >= looked_ns - TICK:
         return True
     return ctime_ns >= looked_ns - COARSE and ctime_ns % SECOND == 0
+
+
+def wait_for_the_clock(ctime_ns: int) -> None:
+    """Waits until a write would carry a later time: only then a second reading says more than the first."""
+    tick = COARSE if ctime_ns % SECOND == 0 else TICK
+    while 0 <= (since := time.time_ns() - ctime_ns) < tick:
+        time.sleep((tick - since) / 1e9)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
 from adapters.files.attributes import of_open
-from adapters.files.blob import OPEN, PIECE, blob_hash, blob_oid
-from adapters.files.descriptors import owned
+from adapters.files.blob import PIECE, blob_hash, blob_oid
+from adapters.files.descriptors import READ, owned
 from adapters.files.errors import words
 from adapters.snapshots.beneath import Beneath
-from adapters.snapshots.capture.looks import TICK
+from adapters.snapshots.capture.looks import wait_for_the_clock
 from adapters.snapshots.files import Shortened
 from adapters.snapshots.manifest import GITLINK
 from adapters.snapshots.objects import REPLACED, Moving
@@ -116,7 +115,7 @@ class Apart:
         try:
             with (
                 self._beneath.parent(entry.path) as (parent, name),
-                owned(os.open(name, OPEN, dir_fd=parent)) as descriptor,
+                owned(os.open(name, READ, dir_fd=parent)) as descriptor,
             ):
                 found = self._read_open(descriptor, entry, keep=keep)
         except Shortened as error:
@@ -130,7 +129,7 @@ class Apart:
 
     def _read_open(self, descriptor: int, entry: Entry, *, keep: bool) -> tuple[str, str]:
         if entry.oid is None:
-            _wait_for_the_clock(entry.ctime_ns)
+            wait_for_the_clock(entry.ctime_ns)
         _require_same(descriptor, entry)
         oid, sha256 = self._hash(descriptor, entry.size, keep=keep and self._files is not None)
         _require_same(descriptor, entry)
@@ -171,9 +170,3 @@ def _require_same(descriptor: int, entry: Entry) -> None:
         raise Moving(f"{os.fsdecode(entry.path)} changed while it was read")
     if of_open(descriptor) != entry.xattrs:
         raise Moving(f"the attributes of {os.fsdecode(entry.path)} changed while it was read")
-
-
-def _wait_for_the_clock(ctime_ns: int) -> None:
-    """Waits until a write would carry a later time than the last one: reading this twice would cost more."""
-    while 0 <= (since := time.time_ns() - ctime_ns) < TICK:
-        time.sleep((TICK - since) / 1e9)

@@ -7,7 +7,6 @@ was written so shortly before the first look that another write may carry the sa
 from __future__ import annotations
 
 import os
-import time
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from adapters.files.blob import file_oid, link_oid
 from adapters.files.errors import words
 from adapters.files.scan import TOGETHER
 from adapters.snapshots.beneath import LONGEST, Beneath
-from adapters.snapshots.capture.looks import COARSE, SECOND, TICK, is_racy
+from adapters.snapshots.capture.looks import is_racy, wait_for_the_clock
 from adapters.snapshots.capture.putting_apart import BIG
 from adapters.snapshots.objects import REPLACED, Moving
 from domain.paths import unpack
@@ -82,7 +81,7 @@ def _require_same_root(now: os.stat_result, before: os.stat_result) -> None:
 def _require_same_content(beneath: Beneath, seen: Survey, young: list[Entry], algorithm: str) -> None:
     """Reads again what was written just before it was read, once the clock has gone on."""
     times = [entry.ctime_ns for entry in young] + [seen.root.st_ctime_ns]
-    _wait_for_the_clock(max(times))
+    wait_for_the_clock(max(times))
     listed = _names(seen)
     for entry in young:
         if entry.kind == "directory":
@@ -108,13 +107,6 @@ def _names(seen: Survey) -> dict[bytes, set[bytes]]:
 def _require_same_names(descriptor: int, expected: set[bytes], path: bytes) -> None:
     if set(os.listdir(b"/proc/self/fd/%d" % descriptor)) != expected:
         raise Moving(f"the names in {os.fsdecode(path)} changed after they were read")
-
-
-def _wait_for_the_clock(ctime_ns: int) -> None:
-    """Waits until a write would carry a later time: only then a second reading says more than the first."""
-    tick = COARSE if ctime_ns % SECOND == 0 else TICK
-    while 0 <= (since := time.time_ns() - ctime_ns) < tick:
-        time.sleep((tick - since) / 1e9)
 
 
 CHANGE = attrgetter("st_ctime_ns", "st_ino")

@@ -81,10 +81,9 @@ class Attempt:
             begun.trust.forget()
             plan = await make_plan(git, self._effect, begun, seen, alive)
             draft = self._draft(begun, seen, obstacles)
-            (written, top), proved, _ = await together(
+            (written, top), proved = await together(
                 lambda: self._write(asking, begun, seen, plan),
                 lambda: trio.to_thread.run_sync(self._prove, begun, seen, draft),
-                trio.lowlevel.checkpoint,
             )
         manifest = replace(
             draft,
@@ -119,10 +118,9 @@ class Attempt:
     async def _survey(self, begun: Begun) -> tuple[Survey, Alive, tuple[Obstacle, ...]]:
         """Looks at the tree, and returns what a snapshot cannot hold if that is tolerated."""
         names, head = begun.kept.names, begun.head.oid
-        seen, alive, _ = await together(
+        seen, alive = await together(
             lambda: self._look(begun, begun.tree),
             lambda: keeping_alive.only_here(self._git, self._common, names, head),
-            trio.lowlevel.checkpoint,
         )
         missing = await self._missing(begun, seen)
         registered, tagged = begun.kept.registered, alive.tags
@@ -142,10 +140,9 @@ class Attempt:
         try:
             if begun.asked:
                 return await self._walk(begun, tree)
-            seen, told, _ = await together(
+            seen, told = await together(
                 lambda: self._walk(begun, tree),
                 lambda: converted(self._git, self._admin, self._root, trust.index),
-                trio.lowlevel.checkpoint,
             )
             return await self._walk(begun, tree) if trust.distrust(told) else seen
         except FileNotFoundError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -35,9 +35,10 @@ from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Expected, Manifest, digest_of, load
 from adapters.snapshots.registration import registration
 from adapters.snapshots.restorable import require_restorable
+from adapters.snapshots.together import together
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from adapters.git.door import Git
     from adapters.git.parse import TreeEntry
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from domain.states import Basis
 
 __all__ = ["NOTHING", "Explanation", "Verdict"]
-
-One = TypeVar("One")
-Two = TypeVar("Two")
 
 
 class RegistrationChanged(Exception):
@@ -95,7 +93,7 @@ async def examine(
     snapshot = await _snapshot(git, snapshot_dir, common, basis)
     root, began, agreed = place[0], time.time_ns(), Agreed(basis.consent)
     await trio.to_thread.run_sync(_write_back, root)
-    (explanation, sizes), entries = await _both(
+    (explanation, sizes), entries = await together(
         lambda: _read_back(git, snapshot, common, place, basis),
         lambda: trio.to_thread.run_sync(in_own_directory, lambda: _walk(root, algorithm_for(basis), agreed)),
     )
@@ -129,29 +127,6 @@ def _walk(root: bytes, algorithm: str, agreed: Agreed) -> list[Entry]:
     return list(scan(root, algorithm, inside=enters)) if os.path.lexists(root) else []
 
 
-async def _both(first: Callable[[], Awaitable[One]], second: Callable[[], Awaitable[Two]]) -> tuple[One, Two]:
-    """Does both at the same time. Raises what stopped them: the first, if both were."""
-    one: list[One] = []
-    two: list[Two] = []
-    stopped: list[Exception] = []
-
-    async def beside() -> None:
-        try:
-            two.append(await second())
-        except Exception as error:  # a nursery would make a group of it
-            stopped.append(error)
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(beside)
-        try:
-            one.append(await first())
-        except Exception as error:
-            stopped.insert(0, error)
-    if stopped:
-        raise stopped[0]
-    return one[0], two[0]
-
-
 async def _read_back(
     git: Git, snapshot: tuple[Files | None, Manifest], common: bytes, place: tuple[bytes, bytes], basis: Basis
 ) -> tuple[Explanation, Sequence[int]]:
@@ -165,7 +140,7 @@ async def _read_back(
     begun = (b"",) if basis.partial else ()
     explanation = Explanation(Expected(manifest, tree), basis, (*pointers, *begun), files)
     wanted = await trio.to_thread.run_sync(needed, explanation.expected)
-    explanation.registration, sizes = await _both(
+    explanation.registration, sizes = await together(
         lambda: _compare(git, common, admin, basis, explanation),
         lambda: require_whole(git, common, wanted, explanation.algorithm),
     )

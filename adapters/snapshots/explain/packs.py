@@ -14,10 +14,10 @@ from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from adapters.files.descriptors import owned
+from adapters.files.descriptors import READ, owned
 from adapters.files.durable import read_file
 from adapters.files.errors import FilesError
-from adapters.snapshots.files import PIECE, READ
+from adapters.snapshots.files import PIECE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

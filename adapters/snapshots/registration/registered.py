@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from adapters.files.blob import unchanged
 from adapters.files.descent import Descent
-from adapters.files.descriptors import DIRECTORY, located, names, open_directory, owned
+from adapters.files.descriptors import DIRECTORY, READ, located, names, open_directory, owned
 from adapters.files.durable import TEMPORARY
 from adapters.files.errors import MountInside, Unstable
 from adapters.files.mounts import refuse_mounts
 from adapters.git.repository import is_git_directory
-from adapters.snapshots.files import LIMIT, READ, Shortened
+from adapters.snapshots.files import LIMIT, Shortened
 from adapters.snapshots.manifest import Registered
 from domain.evidence import Obstacle
 from domain.paths import pack

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from adapters.files.attributes import of_open
 from adapters.files.blob import PIECE, blob_oid
+from adapters.files.descriptors import READ
 from adapters.files.scan import Entry
 from adapters.snapshots.restore.mending import look_again
 from adapters.snapshots.restore.setting import by_directory
-from adapters.snapshots.restore.writing import READ
 
 if TYPE_CHECKING:
     from adapters.files.attributes import Attributes

@@ -57,10 +57,9 @@ async def apply(git: Git, directory: bytes, effect: Apply) -> Restored:
     common, root = unpack(effect.repository), unpack(effect.place.path)
     lane, files = Location(unpack(effect.place.admin), root), Files(directory)
     manifest = await verify(git, directory, common, effect.snapshot)
-    filled, plan, _ = await together(
+    filled, plan = await together(
         lambda: filling.fill(git, lane, manifest.commit),
         lambda: _plan(git, common, files, manifest),
-        trio.lowlevel.checkpoint,
     )
     with Beneath(root) as beneath:
         site = Site(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from adapters.files.descriptors import owned
+from adapters.files.descriptors import READ, owned
 from adapters.files.durable import TEMPORARY, read_file, remove_file, replace, write_locked
 from adapters.git.restamp import SplitIndex, restamp
-from adapters.snapshots.files import LIMIT, READ
+from adapters.snapshots.files import LIMIT
 from adapters.snapshots.registration.registered import index_files
 from adapters.snapshots.restore.filling import announce
 from domain.paths import unpack

@@ -16,7 +16,7 @@ import trio
 
 from adapters.files.descent import Descent
 from adapters.files.descriptors import owned
-from adapters.files.durable import TEMPORARY
+from adapters.files.durable import TEMPORARY, read_most
 from adapters.files.scan import Entry, observe
 from adapters.git.door import Git, Location
 from adapters.git.restamp import stamp
@@ -32,7 +32,6 @@ from adapters.snapshots.restore.writing import (
     in_the_way,
     make_directory,
     open_file,
-    read_all,
 )
 from domain.paths import unpack
 
@@ -162,7 +161,7 @@ def _is_pointer_of_ours(site: Site, path: bytes) -> bool:
     if name != b".git" and not name.startswith(TEMPORARY):
         return False
     with site.beneath.parent(path) as (parent, _), owned(open_file(parent, name, path)) as descriptor:
-        said = read_all(descriptor, POINTER).removeprefix(b"gitdir:").strip()
+        said = read_most(descriptor, POINTER).removeprefix(b"gitdir:").strip()
     place = os.path.realpath(os.path.join(site.beneath.root, directory, said))
     return (name != b".git" and not said) or place.startswith(
         os.path.join(os.path.realpath(site.admin), b"modules/")
@@ -215,7 +214,7 @@ async def _clear_what_git_began(site: Site) -> None:
 
 def _begins(site: Site, path: bytes, made: bytes) -> bool:
     with site.beneath.parent(path) as (parent, name), owned(open_file(parent, name, path)) as descriptor:
-        return made.startswith(read_all(descriptor, len(made) + 1))
+        return made.startswith(read_most(descriptor, len(made) + 1))
 
 
 def _make_twins(site: Site) -> tuple[list[bytes], list[bytes]]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-import stat
 from typing import Protocol
 
-from adapters.files.errors import legible
-from adapters.snapshots.files import FICLONE, UNABLE, SnapshotDamaged
+from adapters.files.durable import open_regular, read_most
+from adapters.files.errors import NotRegular, legible
+from adapters.files.kernel import clone
+from adapters.snapshots.files import SnapshotDamaged
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Taking(Protocol):
@@ -45,13 +43,7 @@ class NewFile:
 
     def clone(self, source: int) -> bool:
         """Shares the bytes of an open file, and returns False where this file system cannot."""
-        try:
-            fcntl.ioctl(self._descriptor, FICLONE, source)
-        except OSError as error:
-            if error.errno not in UNABLE:
-                raise
-            return False
-        return True
+        return clone(source, self._descriptor)
 
     def finish(self) -> None:
         """Has nothing to do: mode and times are set later, with those of all others."""
@@ -97,7 +89,7 @@ class Beginning:
 
     def take(self, piece: bytes) -> None:
         """Compares the next piece."""
-        self._same = self._same and piece.startswith(read_all(self._descriptor, len(piece)))
+        self._same = self._same and piece.startswith(read_most(self._descriptor, len(piece)))
 
     def finish(self) -> None:
         """Takes the file away, unless it has other bytes, or more."""
@@ -114,24 +106,9 @@ class Beginning:
 def open_file(parent: int, name: bytes, path: bytes) -> int:
     """Opens a regular file for reading. Raises SnapshotDamaged where it is anything else, or OSError."""
     try:
-        descriptor = os.open(name, READ, dir_fd=parent)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
-            raise in_the_way(path) from None
-        raise
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise in_the_way(path)
-
-
-def read_all(descriptor: int, most: int) -> bytes:
-    """Reads on from where the descriptor is, at most so many bytes. Raises OSError."""
-    pieces = []
-    while most > 0 and (piece := os.read(descriptor, most)):
-        pieces.append(piece)
-        most -= len(piece)
-    return b"".join(pieces)
+        return open_regular(parent, name, path)
+    except NotRegular:
+        raise in_the_way(path) from None
 
 
 def make_directory(parent: int, name: bytes, path: bytes) -> None:
