@@ -55,8 +55,8 @@ from domain.snapshots import described, known, lies_in, require_known, require_s
 from domain.states import Active, Edition, Lane, Leaving, Quarantined, Record, name
 
 PATIENCE = 3  # attempts before a step counts as failed
-REBUILDABLE_LIMIT = 100_000  # paths that a consent may name where all of them can be made again
-REBUILDABLE_LIMIT = 100_000  # of what can be made again, git may list every file by itself
+# Paths that a consent may name where all of them can be made again: git may list every file by itself.
+REBUILDABLE_LIMIT = 100_000
 
 
 def lock_reason(lane: str, edition: int) -> str:

@@ -136,10 +136,15 @@ def _undone_on_error(parent: int, name: bytes) -> Iterator[None]:
 
 
 def _fill(descriptor: int, data: bytes) -> None:
+    write_all(descriptor, data)
+    os.fsync(descriptor)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Writes all of the data where the descriptor is. Raises OSError."""
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
-    os.fsync(descriptor)
 
 
 def _take_mode_of(parent: int, name: bytes, path: bytes, descriptor: int) -> None:

@@ -16,7 +16,7 @@ from adapters.git.refs import create_ref, delete_ref, read_ref
 from adapters.git.registration import lock, read_registration, repoint
 from adapters.performer.checkout import agree
 from adapters.performer.world import EXPECTED, not_done
-from adapters.snapshots.capture.capture import head_of
+from adapters.snapshots.position import head_of
 from domain.effects import (
     DropBranch,
     Dropped,

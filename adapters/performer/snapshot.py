@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapters.performer.world import EXPECTED, not_done
-from adapters.snapshots.capture.capture import CannotCapture, StillChanging
+from adapters.snapshots.capture.capture import StillChanging
 from adapters.snapshots.capture.capture import capture as capture_tree
 from adapters.snapshots.files import SnapshotDamaged
+from adapters.snapshots.position import CannotCapture
 from adapters.snapshots.restore.apply import apply as apply_snapshot
 from domain.effects import Applied, Apply, Capture, Captured, NotDone, Outcome
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Change = tuple[TreeEntry | None, TreeEntry | None]  # before and after; None: there is nothing
 
-EMPTY = {  # the tree that git knows in every repository
+EMPTY_TREE = {  # the tree that git knows in every repository
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
@@ -29,7 +29,7 @@ RAW = (b"diff-tree", b"-r", b"-z", b"--raw", b"--no-renames", b"--no-abbrev", b"
 
 async def differences(git: Git, common: bytes, head: str, commit: str) -> dict[bytes, Change]:
     """Returns every path at which the commit is not as the head, or as nothing. Raises GitError."""
-    before = head or EMPTY[algorithm_of(commit)]
+    before = head or EMPTY_TREE[algorithm_of(commit)]
     ran = await git.run(*RAW, before.encode(), commit.encode(), repository=Location(common))
     return parse_raw(ran.out)
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from adapters.files.descriptors import DIRECTORY, READ, owned
-from adapters.files.durable import TEMPORARY, make_directories
+from adapters.files.durable import TEMPORARY, make_directories, write_all
 from adapters.files.errors import words
 from adapters.files.kernel import clone, sync_file_system
 
@@ -49,7 +49,7 @@ class Files:
         digest = hashlib.sha256(data).hexdigest()
         if not self._has_whole(digest):
             with self._beginning() as (descriptor, temporary):
-                _write(descriptor, data)
+                write_all(descriptor, data)
                 self._publish(temporary, digest)
         return digest
 
@@ -66,7 +66,7 @@ class Files:
                 if also is not None:
                     also.update(piece)
                 if not cloned:
-                    _write(descriptor, piece)
+                    write_all(descriptor, piece)
             digest = total.hexdigest()
             if not self._has_whole(digest):
                 self._publish(temporary, digest)
@@ -194,9 +194,3 @@ def _pieces(descriptor: int, size: int) -> Iterator[bytes]:
             raise Shortened(f"{left} bytes of {size} are missing")
         left -= len(piece)
         yield piece
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(descriptor, left) :]

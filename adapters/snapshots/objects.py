@@ -8,7 +8,6 @@ only the lane's registration names. No filter runs: fast-import takes bytes as t
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import trio
 
+from adapters.files.blob import blob_hash
 from adapters.files.descriptors import DIRECTORY, READ, owned
 from adapters.files.errors import words
 from adapters.git.door import Location
@@ -251,11 +251,11 @@ async def require_whole(conversation: Conversation, oids: Sequence[str]) -> dict
                 oid = next(pending)
                 if not head.startswith(b"blob "):
                     raise SnapshotDamaged(f"the blob {oid} is missing")
-                total = hashlib.new(algorithm_of(oid), head + b"\0", usedforsecurity=False)
+                total = blob_hash(algorithm_of(oid), int(head[5:]))
             total.update(data)
             if left == 0:
                 if total.hexdigest() != oid:
-                    raise SnapshotDamaged(f"the blob {oid} does not have the bytes that were captured")
+                    raise SnapshotDamaged(f"the blob {oid} is damaged: it has not the bytes of its name")
                 sizes[oid], total = int(head[5:]), None
     return sizes
 

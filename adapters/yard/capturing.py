@@ -8,7 +8,7 @@ from uuid import uuid4
 from adapters.ignored.wanted import Wanted
 from adapters.yard.yard import Concluded, Done, ended, known_repository
 from domain.commands import SnapshotLane
-from domain.errors import Refusal, WrongState
+from domain.errors import CannotHold, Refusal, WrongState
 from domain.events import LaneSnapshotted, SnapshotFailed
 from domain.evidence import Unknown
 from domain.paths import is_inside, unpack
@@ -126,7 +126,8 @@ async def try_capture(
 def _taken(facts: Iterable[Fact]) -> Snapshot | SnapshotNotMade:
     for fact in facts:
         if isinstance(fact, SnapshotFailed):
-            return SnapshotNotMade(fact.code, fact.reason)
+            remedy = CannotHold.remedy if fact.code == CannotHold.code else ""
+            return SnapshotNotMade(fact.code, fact.reason, remedy)
         if isinstance(fact, LaneSnapshotted):
             return fact.snapshot
     return SnapshotNotMade("interrupted", "the capture ended without an answer")

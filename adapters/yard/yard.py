@@ -13,7 +13,7 @@ from adapters import repositories
 from adapters.files.identity import identify
 from adapters.git.heads import read_head
 from adapters.repositories import Repository
-from adapters.snapshots.capture.capture import CannotCapture, head_of
+from adapters.snapshots.position import CannotCapture, head_of
 from adapters.store.journal import ClaimTaken
 from adapters.yard.concluded import Concluded, Done, conclude, ended
 from adapters.yard.describe import describe

@@ -18,10 +18,7 @@ from adapters.snapshots.differences import differences, require_captured
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Expected, Manifest, digest_of, load
 from adapters.snapshots.objects import Moving
-from adapters.snapshots.position import CannotCapture as CannotCapture
-from adapters.snapshots.position import Head as Head
-from adapters.snapshots.position import head_of as head_of
-from adapters.snapshots.position import tree_of as tree_of
+from adapters.snapshots.position import CannotCapture, tree_of
 from adapters.snapshots.restorable import require_same
 from domain.paths import display, unpack
 

@@ -102,14 +102,10 @@ def worth(
 
     What is `known` in another way is left out. `began_ns` is when the first of them was read.
     """
-    latest = began_ns - TICK
     return (
         (e.path, Look(e.inode, e.size, e.mtime_ns, e.ctime_ns, e.oid, e.xattrs, apart.get(e.path)))
         for e in entries
-        if e.oid is not None
-        and e.path not in known
-        and e.ctime_ns < latest
-        and not is_racy(e.ctime_ns, began_ns)
+        if e.oid is not None and e.path not in known and not is_racy(e.ctime_ns, began_ns)
     )
 
 

@@ -50,7 +50,6 @@ class Apart:
         asked: frozenset[bytes] = frozenset(),
         earlier: Mapping[bytes, str] | None = None,
     ) -> None:
-        self.kept: dict[bytes, str] = {}
         self._root, self._algorithm, self._files = root, algorithm, files
         self._asked = asked
         self._earlier = earlier or {}
@@ -86,11 +85,10 @@ class Apart:
         """Keeps the content of a file or link, and returns its SHA-256. Raises Moving, OSError."""
         if self._files is None:
             return None
-        sha256 = self._already(entry)
-        if sha256 is None:
-            sha256 = self._put_link(entry) if entry.kind == "link" else self._take(entry, keep=True)[1]
-        self.kept[entry.path] = sha256
-        return sha256
+        kept = self._already(entry)
+        if kept is not None:
+            return kept
+        return self._put_link(entry) if entry.kind == "link" else self._take(entry, keep=True)[1]
 
     def _already(self, entry: Entry) -> str | None:
         """Returns what was kept in this reading, or in an earlier one if it is still there."""

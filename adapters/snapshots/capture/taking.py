@@ -129,7 +129,8 @@ class Attempt:
         obstacles = (*tolerable, *(Obstacle("missing-object", pack(path)) for path in sorted(missing)))
         if obstacles and not self._effect.tolerant:
             named = ", ".join(f"{each.kind} {display(each.path)!r}" for each in obstacles[:5])
-            raise CannotCapture(f"a snapshot cannot hold {named}")
+            more = f" and {len(obstacles) - 5} more" if len(obstacles) > 5 else ""
+            raise CannotCapture(f"a snapshot cannot hold {named}{more}")
         if missing:  # what git has not got is held as if it had never been committed
             seen = await self._look(begun, {path: e for path, e in begun.tree.items() if path not in missing})
         return seen, alive, tolerable

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from adapters.files.descriptors import DIRECTORY, owned
-from adapters.files.kernel import open_beneath
+from adapters.files.descriptors import READ, owned
 from adapters.git.door import Location
 from adapters.snapshots import objects
-from adapters.snapshots.capture.capture import tree_of
+from adapters.snapshots.beneath import Beneath
 from adapters.snapshots.files import PIECE
 from adapters.snapshots.manifest import GITLINK
+from adapters.snapshots.position import tree_of
 from adapters.snapshots.restore.filling import converted
 
 if TYPE_CHECKING:
@@ -129,5 +129,5 @@ def _read(root: bytes, entry: Entry) -> bytes:
 
 
 def _open(root: bytes, path: bytes) -> int:
-    with owned(os.open(root, DIRECTORY)) as top:
-        return open_beneath(top, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with Beneath(root) as beneath, beneath.parent(path) as (parent, name):
+        return os.open(name, READ, dir_fd=parent)

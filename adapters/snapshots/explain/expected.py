@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
-from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import trio
 
 from adapters.files.scan import digest
 from adapters.git.door import Location
+from adapters.snapshots import objects
 from adapters.snapshots.capture.survey import current_umask
 from adapters.snapshots.explain.packs import Memory, look
-from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import FORMAT, GITLINK, Expected, Manifest
 
 if TYPE_CHECKING:
@@ -68,36 +66,23 @@ async def require_whole(git: Git, common: bytes, oids: Sequence[str], algorithm:
     damaged one may be the file that is to be deleted. Raises SnapshotDamaged, GitFailed.
     """
     packs = await trio.to_thread.run_sync(look, common, oids)
-    sizes = await trio.to_thread.run_sync(READ.sizes, packs)
+    sizes = await trio.to_thread.run_sync(MEMORY.sizes, packs)
     left = [oid for oid in oids if oid not in sizes] if sizes else oids
     if left:
-        quiet = await _read_all(git, common, left, algorithm, sizes)
+        quiet = await _read_all(git, common, left, sizes)
         if quiet:  # or git may have found another copy of what is damaged in a pack
-            await trio.to_thread.run_sync(READ.add, packs, sizes)
+            await trio.to_thread.run_sync(MEMORY.add, packs, sizes)
     return array("Q", (sizes[oid] for oid in oids))
 
 
-async def _read_all(
-    git: Git, common: bytes, oids: Sequence[str], algorithm: str, sizes: dict[str, int]
-) -> bool:
+async def _read_all(git: Git, common: bytes, oids: Sequence[str], sizes: dict[str, int]) -> bool:
     """Reads and hashes the blobs, notes their sizes, and tells whether git had nothing to complain of."""
-    pending, total = iter(oids), None
-    make = hashlib.sha1 if algorithm == "sha1" else hashlib.sha256
-    arguments = (b"cat-file", b"--batch", b"--buffer")
-    async with git.converse(*arguments, repository=Location(common)) as conversation:
-        async with aclosing(conversation.objects(oids)) as found:
-            async for head, data, left in found:
-                if not head.startswith(b"blob "):
-                    raise SnapshotDamaged(f"the blob {next(pending)} is missing")
-                total = total or make(head + b"\0", usedforsecurity=False)
-                total.update(data)
-                if not left:
-                    oid, whole, total = next(pending), total.hexdigest(), None
-                    if whole != oid:
-                        raise SnapshotDamaged(f"the blob {oid} is damaged")
-                    sizes[oid] = int(head[5:])
+    async with git.converse(
+        b"cat-file", b"--batch", b"--buffer", repository=Location(common)
+    ) as conversation:
+        sizes.update(await objects.require_whole(conversation, oids))
         _, said = await conversation.finish()
     return not said
 
 
-READ = Memory()  # what this process has read
+MEMORY = Memory()  # what this process has read

@@ -18,7 +18,7 @@ from adapters.files.kernel import sync_file_system
 from adapters.files.own_directory import in_own_directory
 from adapters.files.scan import Entry, scan
 from adapters.git.refs import read_ref
-from adapters.snapshots.capture.capture import CannotCapture, head_of, tree_of, verify
+from adapters.snapshots.capture.capture import verify
 from adapters.snapshots.explain.beginnings import find_beginnings
 from adapters.snapshots.explain.expected import bare, is_captured_tree, needed, require_whole
 from adapters.snapshots.explain.reasons import (
@@ -33,6 +33,7 @@ from adapters.snapshots.explain.reasons import (
 )
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Expected, Manifest, digest_of, load
+from adapters.snapshots.position import CannotCapture, head_of, tree_of
 from adapters.snapshots.registration import registration
 from adapters.snapshots.restorable import require_restorable
 from adapters.snapshots.together import together

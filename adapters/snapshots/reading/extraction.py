@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from adapters.files import kernel
 from adapters.files.descent import Descent
 from adapters.files.descriptors import DIRECTORY, located, open_directory, owned
-from adapters.files.durable import CREATE, TEMPORARY
+from adapters.files.durable import CREATE, TEMPORARY, write_all
 from adapters.snapshots.files import SnapshotDamaged
 from domain.errors import NotWritable, PathInUse
 
@@ -121,9 +121,8 @@ class Extraction:
         self.bytes += len(piece)
         if self._file < 0:
             self._target += piece
-        left = memoryview(piece)
-        while self._file >= 0 and left:
-            left = left[os.write(self._file, left) :]
+        else:
+            write_all(self._file, piece)
 
     def end(self) -> None:
         """Ends an entry; a directory gets its mode and time once all below it is there. Raises OSError."""

@@ -15,7 +15,7 @@ from adapters.git.index import survey_index
 from adapters.git.parse import terminated
 from adapters.git.refs import read_ref
 from adapters.snapshots import objects
-from adapters.snapshots.capture.capture import tree_of
+from adapters.snapshots.differences import EMPTY_TREE
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import (
     GITLINK,
@@ -28,6 +28,7 @@ from adapters.snapshots.manifest import (
     ordinary,
     snapshot_dir,
 )
+from adapters.snapshots.position import tree_of
 from adapters.snapshots.registration import registration
 from domain.errors import NotARepository, NotInSnapshot
 from domain.paths import display, pack, unpack
@@ -38,12 +39,6 @@ if TYPE_CHECKING:
     from adapters.git.door import Git
     from adapters.git.parse import TreeEntry
     from domain.evidence import Snapshot
-
-EMPTY_TREE = {  # what git knows in every repository
-    "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-}
-
 
 STAGES = {1: "the base", 2: "ours", 3: "theirs"}
 

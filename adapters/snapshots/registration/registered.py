@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from adapters.files.blob import unchanged
 from adapters.files.descent import Descent
 from adapters.files.descriptors import DIRECTORY, READ, located, names, open_directory, owned
-from adapters.files.durable import TEMPORARY
+from adapters.files.durable import TEMPORARY, read_file
 from adapters.files.errors import MountInside, Unstable
 from adapters.files.mounts import refuse_mounts
 from adapters.git.repository import is_git_directory
 from adapters.snapshots.files import LIMIT, Shortened
 from adapters.snapshots.manifest import Registered
 from domain.evidence import Obstacle
-from domain.paths import pack
+from domain.paths import display, pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,6 +233,17 @@ def inside(name: str) -> str:
     A consent to lose a merge in progress must not be one to lose a directory that is called `merge`.
     """
     return f".git/{name}"
+
+
+def said_of(name: bytes) -> str:
+    """Returns how people read the name of an entry of the registration."""
+    return display(inside(pack(name)))
+
+
+def present(admin: bytes, name: bytes) -> bytes:
+    """Returns what a file of a registration says, or nothing where there is none. Raises as `read_file`."""
+    path = os.path.join(admin, name)
+    return read_file(path, LIMIT) if os.path.lexists(path) else b""
 
 
 def is_top(admin: bytes, name: bytes) -> bool:

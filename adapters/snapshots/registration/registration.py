@@ -10,7 +10,6 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from adapters.files.durable import read_file
 from adapters.git.heads import operation_in_progress
 from adapters.snapshots.files import LIMIT as LIMIT
 from adapters.snapshots.files import PIECE
@@ -22,8 +21,15 @@ from adapters.snapshots.registration.naming_objects import staged as staged
 from adapters.snapshots.registration.registered import fingerprint as fingerprint
 from adapters.snapshots.registration.registered import index_files as index_files
 from adapters.snapshots.registration.registered import inside as inside
-from adapters.snapshots.registration.registered import is_index_file as is_index_file
-from adapters.snapshots.registration.registered import is_shared_index, is_top, opened, target_of, walk
+from adapters.snapshots.registration.registered import (
+    is_shared_index,
+    is_top,
+    opened,
+    present,
+    said_of,
+    target_of,
+    walk,
+)
 from adapters.snapshots.registration.registered import keep as keep
 from adapters.snapshots.registration.registered import kept as kept
 from adapters.snapshots.registration.registered import obstacles as obstacles
@@ -110,7 +116,7 @@ def _difference(
     missing = (name for name, each in captured.items() if name not in present and not _is_directory(each))
     for name in missing:
         if not _is_of_no_meaning(admin, name):
-            yield name, f"{_said(name)} is missing, and was captured"
+            yield name, f"{said_of(name)} is missing, and was captured"
 
 
 def _new(admin: bytes, found: Found, agreed: Container[str]) -> str | None:
@@ -119,7 +125,7 @@ def _new(admin: bytes, found: Found, agreed: Container[str]) -> str | None:
         return None
     if found.name == b"index":
         return None if not _entries_of(admin, found.name) else "something is staged, and nothing was"
-    return None if _is_of_no_meaning(admin, found.name) else f"{_said(found.name)} is new"
+    return None if _is_of_no_meaning(admin, found.name) else f"{said_of(found.name)} is new"
 
 
 def _entries_of(admin: bytes, name: bytes) -> bool:
@@ -133,19 +139,21 @@ def _changed(
     if (found.kind == stat.S_IFDIR) != _is_directory(known) or (found.kind == stat.S_IFLNK) != (
         known.link is not None
     ):
-        return f"{_said(found.name)} is not as it was captured"
+        return f"{said_of(found.name)} is not as it was captured"
     if found.kind == stat.S_IFDIR:
         return None
     path = os.path.join(admin, found.name)
     if known.link is not None:
         same = target_of(found, path) == unpack(known.link)
-        return None if same else f"{_said(found.name)} is not as it was captured"
+        return None if same else f"{said_of(found.name)} is not as it was captured"
     if _digest(found, path) == known.sha256:
         same = stat.S_IMODE(found.status.st_mode) == known.mode or _is_index(admin, found.name)
-        return None if same else f"{_said(found.name)} has another mode than was captured"
+        return None if same else f"{said_of(found.name)} has another mode than was captured"
     if _is_index(admin, found.name):
         return _restaged(files, tuple(captured.values()), admin, found.name)
-    return None if _is_of_no_meaning(admin, found.name) else f"{_said(found.name)} is not as it was captured"
+    return (
+        None if _is_of_no_meaning(admin, found.name) else f"{said_of(found.name)} is not as it was captured"
+    )
 
 
 def _restaged(files: Files, registered: tuple[Registered, ...], admin: bytes, name: bytes) -> str | None:
@@ -154,18 +162,12 @@ def _restaged(files: Files, registered: tuple[Registered, ...], admin: bytes, na
     if _present_meaning(admin, name) == before:
         return None
     where = os.path.dirname(name)
-    return f"what is staged{' in ' + _said(where) if where else ''} is not as it was captured"
+    return f"what is staged{' in ' + said_of(where) if where else ''} is not as it was captured"
 
 
 def _present_meaning(admin: bytes, name: bytes) -> Meaning:
     directory = os.path.join(admin, os.path.dirname(name))
     return meaning_of(present(admin, name), lambda shared: present(directory, shared))
-
-
-def present(admin: bytes, name: bytes) -> bytes:
-    """Returns what a file of a registration says, or nothing where there is none."""
-    path = os.path.join(admin, name)
-    return read_file(path, LIMIT) if os.path.lexists(path) else b""
 
 
 def _digest(found: Found, path: bytes) -> str:
@@ -188,7 +190,3 @@ def _is_of_no_meaning(admin: bytes, name: bytes) -> bool:
 
 def _is_directory(each: Registered) -> bool:
     return not each.sha256 and each.link is None
-
-
-def _said(name: bytes) -> str:
-    return display(inside(pack(name)))

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from adapters.files.descriptors import DIRECTORY, owned
-from adapters.files.durable import TEMPORARY
-from adapters.files.kernel import open_beneath
+from adapters.files.durable import TEMPORARY, write_all
 from adapters.git.errors import RegistrationUnreadable
 from adapters.git.registration import pointers_agree
+from adapters.snapshots.beneath import Beneath
 from adapters.snapshots.files import NEW, SnapshotDamaged
 from adapters.snapshots.registration.registered import is_index_file, walk
 from adapters.snapshots.registration.strangers import begins_with, is_left, strange
 from domain.paths import unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from adapters.git.parse import TreeEntry
     from adapters.snapshots.files import Files
     from adapters.snapshots.manifest import Manifest, Registered
@@ -47,7 +45,7 @@ def put_back(
         raise SnapshotDamaged(f"somebody is working here already: {why}")
     wanted = [each for each in manifest.registration if not is_index_file(each)]
     _clear(admin, {unpack(each.name) for each in wanted})
-    with owned(os.open(admin, DIRECTORY)) as top:
+    with Beneath(admin) as top:
         for each in wanted:
             _make(files, top, each)
         for each in reversed(wanted):  # a directory has its time when all is in it
@@ -65,19 +63,8 @@ def _clear(admin: bytes, wanted: set[bytes]) -> None:
             os.rmdir(path)
 
 
-@contextmanager
-def _parent(top: int, path: bytes) -> Iterator[tuple[int, bytes]]:
-    """Lends the directory of an entry, never reached through a link, and the entry's own name."""
-    directory, name = os.path.split(path)
-    if not directory:
-        yield top, name
-        return
-    with owned(open_beneath(top, directory, DIRECTORY)) as parent:
-        yield parent, name
-
-
-def _make(files: Files, top: int, each: Registered) -> None:
-    with _parent(top, unpack(each.name)) as (parent, name):
+def _make(files: Files, top: Beneath, each: Registered) -> None:
+    with top.parent(unpack(each.name)) as (parent, name):
         if each.link is not None:
             _make_link(parent, name, unpack(each.link))
         elif not each.sha256:
@@ -107,9 +94,7 @@ def _make_file(files: Files, parent: int, name: bytes, sha256: str) -> None:
         os.unlink(BESIDE, dir_fd=parent)
     with owned(os.open(BESIDE, NEW, 0o600, dir_fd=parent)) as descriptor:
         for piece in files.pieces(sha256):
-            left = memoryview(piece)
-            while left:
-                left = left[os.write(descriptor, left) :]
+            write_all(descriptor, piece)
     os.rename(BESIDE, name, src_dir_fd=parent, dst_dir_fd=parent)
 
 
@@ -122,9 +107,9 @@ def _is_whole(files: Files, parent: int, name: bytes, sha256: str) -> bool:
         return os.fstat(descriptor).st_size == os.fstat(before).st_size and begins_with(before, descriptor)
 
 
-def _dress(top: int, each: Registered) -> None:
+def _dress(top: Beneath, each: Registered) -> None:
     """Sets mode and time of change; format 1 had no times."""
-    with _parent(top, unpack(each.name)) as (parent, name):
+    with top.parent(unpack(each.name)) as (parent, name):
         if each.link is None:
             os.chmod(name, each.mode, dir_fd=parent)
         if each.mtime_ns:

@@ -6,27 +6,33 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from adapters.files.blob import blob_hash
+from adapters.files.blob import blob_oid
 from adapters.files.descriptors import owned
 from adapters.files.durable import read_file
 from adapters.git.errors import IndexUnreadable
 from adapters.git.heads import OPERATIONS, operation_in_progress
 from adapters.git.repository import common_directory
 from adapters.snapshots.files import LIMIT, PIECE, SnapshotDamaged
-from adapters.snapshots.manifest import algorithm_of
+from adapters.snapshots.manifest import algorithm_of, stand_in
 from adapters.snapshots.registration.index_meaning import meaning_of
 from adapters.snapshots.registration.naming_objects import staged
-from adapters.snapshots.registration.registered import inside, is_shared_index, kept, opened, target_of, walk
+from adapters.snapshots.registration.registered import (
+    is_shared_index,
+    kept,
+    opened,
+    present,
+    said_of,
+    target_of,
+    walk,
+)
 from adapters.snapshots.registration.submodules import says_where, without_place
-from domain.paths import display, pack, unpack
+from domain.paths import unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from adapters.git.index import IndexEntry
     from adapters.git.parse import TreeEntry
     from adapters.snapshots.files import Files
-    from adapters.snapshots.manifest import Held, Manifest, Registered
+    from adapters.snapshots.manifest import Manifest, Registered
     from adapters.snapshots.registration.registered import Found
 
 
@@ -50,7 +56,7 @@ def strange(
         if is_left(found.name) or (files is not None and known and _is_ours(files, admin, found, known)):
             continue
         if not _is_fresh(files, manifest, admin, found):
-            return "HEAD has moved" if found.name == b"logs/HEAD" else f"{_said(found.name)} is not ours"
+            return "HEAD has moved" if found.name == b"logs/HEAD" else f"{said_of(found.name)} is not ours"
     return None if _is_our_index(files, manifest, admin, tree) else "something is staged"
 
 
@@ -76,14 +82,14 @@ def _is_fresh(files: Files | None, manifest: Manifest, admin: bytes, found: Foun
     heads = {manifest.head.encode() or manifest.commit.encode()}
     if found.kind != stat.S_IFREG or found.name not in FRESH:
         return False
-    data = _beside(admin, found.name)
+    data = present(admin, found.name)
     if found.name == b"ORIG_HEAD":
         return data.strip() in heads
     if found.name == b"logs/HEAD":
         log = b"" if files is None else kept(files, manifest.registration, "logs/HEAD")
         news = set(data.splitlines()) - set(log.splitlines())
         return all(line.split(b" ")[1:2] == [head] for line in news for head in heads)
-    return set(data.splitlines()) <= set(_beside(common_directory(admin), found.name).splitlines())
+    return set(data.splitlines()) <= set(present(common_directory(admin), found.name).splitlines())
 
 
 # What `git worktree add` writes, and what it copies from the worktree that it was called in (since 2.36).
@@ -94,7 +100,7 @@ def _is_our_index(
     files: Files | None, manifest: Manifest, admin: bytes, tree: dict[bytes, TreeEntry]
 ) -> bool:
     """Tells whether the index is none, or the commit's, or the captured one, or that of the snapshot."""
-    said = meaning_of(_beside(admin, b"index"), lambda name: _beside(admin, name))
+    said = meaning_of(present(admin, b"index"), lambda name: present(admin, name))
     if not said.entries or _says(said.entries, {path: (e.mode, e.oid) for path, e in tree.items()}):
         return True
     if files is None:
@@ -105,11 +111,6 @@ def _is_our_index(
     except IndexUnreadable as error:
         raise SnapshotDamaged(f"the captured index cannot be read: {error}") from error
     return _says_no_more(said.entries, manifest, tree)
-
-
-def _beside(admin: bytes, name: bytes) -> bytes:
-    path = os.path.join(admin, name)
-    return read_file(path, LIMIT) if os.path.lexists(path) else b""
 
 
 def _says(entries: tuple[IndexEntry, ...], tree: dict[bytes, tuple[int, str]]) -> bool:
@@ -125,22 +126,12 @@ def _says_no_more(entries: tuple[IndexEntry, ...], manifest: Manifest, tree: dic
     for each in entries:
         known, ours = tree.get(each.path), held.get(each.path)
         oids = {known.oid} if known else set[str]()
-        oids |= {ours.oid or "", *_instead(ours, algorithm)} if ours else set()
+        oids |= {ours.oid or ""} if ours else set()
+        if ours is not None and ours.apart is not None:
+            oids.add(blob_oid(algorithm, stand_in(ours.apart, ours.size)))
         if each.stage or each.oid not in oids:
             return False
     return True
-
-
-def _instead(held: Held, algorithm: str) -> Iterator[str]:
-    """Yields the ids of the text that is in the snapshot's commit where a large file is held apart."""
-    if held.apart is not None:
-        text = f"laneyard: held apart, sha256 {held.apart}, {held.size} bytes".encode()
-        for data in (text, text + b"\n"):
-            yield blob_hash(algorithm, len(data), data).hexdigest()
-
-
-def _said(name: bytes) -> str:
-    return display(inside(pack(name)))
 
 
 def begins_with(whole: int, beginning: int) -> bool:

@@ -17,9 +17,10 @@ from adapters.files.kernel import sync_file_system
 from adapters.files.scan import scan
 from adapters.git.door import Location
 from adapters.snapshots.beneath import Beneath
-from adapters.snapshots.capture.capture import tree_of, verify
+from adapters.snapshots.capture.capture import verify
 from adapters.snapshots.files import Files
 from adapters.snapshots.manifest import Expected
+from adapters.snapshots.position import tree_of
 from adapters.snapshots.registration import registration
 from adapters.snapshots.restorable import require_consistent
 from adapters.snapshots.restore import filling

@@ -92,7 +92,8 @@ async def mend(site: Site, done: Set[bytes], *, unfinished: bool) -> list[bytes]
     made += await _put(site, first)
     if unfinished:
         await _clear_what_git_began(site)
-    made += await _put(site, [path for path in todo if path not in set(first)])
+    earlier = set(first)
+    made += await _put(site, [path for path in todo if path not in earlier])
     twins, alone = await trio.to_thread.run_sync(_make_twins, site)
     await _deliver(site, alone, _new(site))
     made += [*twins, *alone]

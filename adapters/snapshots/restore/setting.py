@@ -148,11 +148,11 @@ def if_able() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in UNABLE:
+        if error.errno not in UNSETTABLE:
             raise
 
 
-UNABLE = frozenset(
+UNSETTABLE = frozenset(
     {
         *(errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL, errno.ERANGE, errno.EOVERFLOW),
         *(errno.E2BIG, errno.ENOSPC, errno.EDQUOT, errno.ENODATA),

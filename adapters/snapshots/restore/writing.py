@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-from adapters.files.durable import open_regular, read_most
+from adapters.files.durable import open_regular, read_most, write_all
 from adapters.files.errors import NotRegular, legible
 from adapters.files.kernel import clone
 from adapters.snapshots.files import SnapshotDamaged
@@ -37,9 +37,7 @@ class NewFile:
 
     def take(self, piece: bytes) -> None:
         """Writes the piece."""
-        left = memoryview(piece)
-        while left:
-            left = left[os.write(self._descriptor, left) :]
+        write_all(self._descriptor, piece)
 
     def clone(self, source: int) -> bool:
         """Shares the bytes of an open file, and returns False where this file system cannot."""
@@ -83,8 +81,8 @@ class Beginning:
     """
 
     def __init__(self, parent: int, name: bytes, path: bytes) -> None:
-        self._parent, self._name, self._path = os.dup(parent), name, path
         self._descriptor = open_file(parent, name, path)
+        self._parent, self._name, self._path = os.dup(parent), name, path
         self._same = True
 
     def take(self, piece: bytes) -> None:

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 
 from adapters.api import choosing, snapshots
 from adapters.files.blob import blob_hash
+from adapters.snapshots import differences
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Held, Registered, load, save, snapshot_dir
-from adapters.snapshots.reading import contents, reading
+from adapters.snapshots.reading import contents
 from adapters.snapshots.reading.reading import relative
 from domain.errors import NotARepository, NotInSnapshot, SnapshotUnusable
 from domain.paths import unpack
@@ -470,5 +471,5 @@ def test_a_path_is_taken_in_its_plain_form() -> None:
 
 
 def test_git_knows_the_empty_tree_of_each_algorithm() -> None:
-    for algorithm, oid in reading.EMPTY_TREE.items():
+    for algorithm, oid in differences.EMPTY_TREE.items():
         assert hashlib.new(algorithm, b"tree 0\0").hexdigest() == oid

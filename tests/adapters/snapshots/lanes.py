@@ -12,10 +12,11 @@ from adapters.files.durable import make_directories
 from adapters.files.identity import identify
 from adapters.performer.performer import GitPerformer
 from adapters.performer.world import World as Means
-from adapters.snapshots.capture.capture import capture, tree_of
+from adapters.snapshots.capture.capture import capture
 from adapters.snapshots.capture.survey import survey
 from adapters.snapshots.explain.explain import explain, prepare
 from adapters.snapshots.manifest import load
+from adapters.snapshots.position import tree_of
 from adapters.wiring import git_door
 from domain.effects import Capture as CaptureEffect
 from domain.effects import Captured, Checkout, Effect, Outcome

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from adapters.files.durable import read_file, replace
-from adapters.snapshots.capture.capture import CannotCapture, StillChanging, verify
+from adapters.snapshots.capture.capture import StillChanging, verify
 from adapters.snapshots.files import SnapshotDamaged
+from adapters.snapshots.position import CannotCapture
 from domain.effects import Captured, NotDone
 from tests.adapters.snapshots.roundtrip import stamps
 from tests.sagas.trees import walk

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from adapters.files.durable import read_file
-from adapters.snapshots.capture.capture import CannotCapture, StillChanging, capture, verify
+from adapters.snapshots.capture.capture import StillChanging, capture, verify
 from adapters.snapshots.capture.putting_apart import BIG
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Expected
-from adapters.snapshots.position import tree_of
+from adapters.snapshots.position import CannotCapture, tree_of
 from domain.paths import pack, unpack
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from adapters.files.durable import read_file
 from adapters.git.door import Location
 from adapters.git.stats import mode_of, oid_of, stats
 from adapters.snapshots import objects
-from adapters.snapshots.capture.capture import tree_of
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.objects import Moving, Plan
+from adapters.snapshots.position import tree_of
 from tests.sagas.trees import walk
 
 if TYPE_CHECKING:

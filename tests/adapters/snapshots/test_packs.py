@@ -23,7 +23,7 @@ GOOD = b"a blob that is easily found again in the bytes of a pack, for nothing i
 
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expected, "READ", Memory())
+    monkeypatch.setattr(expected, "MEMORY", Memory())
 
 
 def packed(lane: Lane, *contents: bytes) -> list[str]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from adapters.snapshots.capture.capture import tree_of
 from adapters.snapshots.files import Files, SnapshotDamaged
 from adapters.snapshots.manifest import Expected, Held, load, save
+from adapters.snapshots.position import tree_of
 from adapters.snapshots.restorable import require_consistent, require_restorable, require_same
 from domain.effects import Destroy, Explain, Explained, Unexplained
 from tests.sagas.trees import walk
