@@ -30,6 +30,7 @@ for place in "$HOUSE"/hold-*; do
     name=${place##*/hold-}
     word=$(cat "$place" 2>/dev/null)
     case "$PWD/ $*" in *"$HOUSE/$name/"*"$word"*)
+        : >"$HOUSE/held-$name"
         while [ -e "$place" ] && kill -0 $PPID 2>/dev/null; do sleep 0.02; done
         kill -0 $PPID 2>/dev/null || exit 1
     esac
@@ -99,7 +100,13 @@ class House:
     def hold(self, *names: str, word: str = "") -> None:
         """Keeps git waiting in these repositories, perhaps only where a word is among its arguments."""
         for name in names:
+            (self.home / f"held-{name}").unlink(missing_ok=True)
             (self.home / f"hold-{name}").write_text(word)
+
+    def until_held(self, *names: str) -> None:
+        """Waits until a git waits in each of these repositories, since it was told to."""
+        for name in names:
+            eventually((self.home / f"held-{name}").exists)
 
     def release(self, *names: str) -> None:
         """Lets git go on in these repositories."""

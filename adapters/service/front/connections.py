@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import select
 import socket as sockets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -113,7 +114,7 @@ class _Door:
         self._terms = Terms(app, configured(limits, log), WorkerContext(None), log, counters, limits)
         self._streams: set[GuardedStream] = set()
         self._left = trio.Event()
-        self._starved = False
+        self._starved: set[int] = set()  # listeners, by descriptor
 
     async def accept(self, listener: trio.socket.SocketType, connections: trio.Nursery) -> None:
         """Lets connections in until it is cancelled; then closes the listener."""
@@ -122,9 +123,9 @@ class _Door:
                 try:
                     connection, _ = await listener.accept()
                 except OSError as error:
-                    await self._not_accepted(error)
+                    await self._not_accepted(listener.fileno(), error)
                 else:
-                    self._recovered()
+                    self._recovered(listener.fileno())
                     await self._admit(connection, connections)
 
     async def empty(self, grace: float) -> None:
@@ -194,20 +195,31 @@ class _Door:
             self._left.set()
             self._left = trio.Event()
 
-    async def _not_accepted(self, error: OSError) -> None:
+    async def _not_accepted(self, listener: int, error: OSError) -> None:
         if error.errno in PASSING:
             return
         if error.errno not in EXHAUSTED:
             raise error
+        if not _somebody_waits(listener):  # accept(2) wants a descriptor before it looks
+            await trio.lowlevel.wait_readable(listener)
+            return
         if not self._starved:
-            self._starved = True
             self._log.error("no connection can be accepted", extra={"fields": {"error": str(error)}})
+        self._starved.add(listener)
         self.counters.refuse("exhausted")
         # No event tells that the system has a descriptor again, only that a connection of ours has ended.
         with trio.move_on_after(PAUSE):
             await self._left.wait()
 
-    def _recovered(self) -> None:
-        if self._starved:
-            self._starved = False
-            self._log.warning("connections are accepted again")
+    def _recovered(self, listener: int) -> None:
+        """Says so once nobody waits any more: a place for one of many is filled at once."""
+        if listener in self._starved and not _somebody_waits(listener):
+            self._starved.remove(listener)
+            if not self._starved:
+                self._log.warning("connections are accepted again")
+
+
+def _somebody_waits(listener: int) -> bool:
+    waiting = select.poll()  # takes no descriptor, unlike epoll
+    waiting.register(listener, select.POLLIN)
+    return bool(waiting.poll(0))

@@ -26,7 +26,7 @@ def test_a_lane_has_one_command_at_a_time_also_across_a_reload(house: House) -> 
         lane = house.create("one")["id"]
         house.hold("a")
         assert house.ask("POST", f"/v1/lanes/{lane}/snapshot", key="first", wait=0).status == 202
-        eventually(lambda: document(house.ask("GET", "/v1/commands/first", wait=0))["state"] == "running")
+        house.until_held("a")
         house.configure('git.program = "git"\n')
         running.tell(Signals.SIGHUP)
         running.until("READY=1")

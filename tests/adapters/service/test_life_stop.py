@@ -68,7 +68,8 @@ def removing(house: House, lane: str) -> Asking:
     """Begins a removal that git holds up."""
     house.hold("a")
     asking = Asking(house, "POST", f"/v1/lanes/{lane}/remove", {}, "slow")
-    eventually(lambda: state_of(house, "slow") == "running")
+    house.until_held("a")
+    assert state_of(house, "slow") == "running"
     return asking
 
 
