@@ -135,7 +135,7 @@ def test_systemd_finds_no_mistake_in_the_units(tmp_path: Path) -> None:
         pytest.skip("systemd-analyze is not installed")
     for name in ("laneyard.service", "laneyard.socket"):
         text = (UNITS / name).read_text(encoding="utf-8")
-        (tmp_path / name).write_text(text.replace("ExecStart=laneyard", f"ExecStart={sys.executable}"))
+        (tmp_path / name).write_text(text.replace("ExecStart=laneyard", f'ExecStart="{sys.executable}"'))
     done = subprocess.run(
         [program, "verify", "--user", "--man=no", *sorted(tmp_path.glob("laneyard.*"))],
         env={"XDG_RUNTIME_DIR": str(tmp_path), "HOME": str(tmp_path), "PATH": os.defpath},
