@@ -12,6 +12,7 @@ import os
 import random
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -170,6 +171,10 @@ class Spot:
     ) -> bytes:
         """Runs git in any place. Raises Declined unless it ends as is meant here."""
         ran = self.scene.run(place, *arguments, stdin=stdin, **env)
+        if ran.returncode < 0:  # a git may die of a bug of its own, and leaves its lock
+            lock = self.scene.run(place, "rev-parse", "--git-path", "index.lock").stdout.rstrip(b"\n")
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(place, lock))
         if (ran.returncode != 0) != fails:
             said = ran.stderr.decode(errors="replace").splitlines()
             raise Declined(f"git {arguments}: exit {ran.returncode}: {' / '.join(said[:2])}")
