@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from domain.errors import AmbiguousLane, NoSuchLane
+from domain.formats import LaneBlocked
 from domain.paths import unpack
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ def find_lane(rows: list[Record], repository: str | None, wanted: str, near: byt
     if not named:
         raise NoSuchLane(wanted)
     return max(named, key=lambda row: (row["state"] == "reaped", row["position"]))
+
+
+def require_understood(row: Record) -> None:
+    """Raises LaneBlocked if only a newer program knows what has become of the lane."""
+    if row["blocked"] is not None:
+        raise LaneBlocked(str(row["slug"]), str(row["blocked"]))
 
 
 def _around(rows: list[Record], wanted: str, near: bytes | None) -> list[Record]:

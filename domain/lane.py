@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import assert_never
 
-from domain import adoption, commands, creation, reaping, removal, restore, snapshots
+from domain import adoption, commands, creation, formats, reaping, removal, restore, snapshots
 from domain.effects import Effect, Outcome
 from domain.events import Fact
 from domain.states import (
     Active,
+    Blocked,
     Failed,
     Lane,
     Leaving,
@@ -28,6 +29,8 @@ INITIAL: Lane = Nowhere()
 
 def decide(lane: Lane, command: commands.AnyCommand) -> tuple[Fact, ...]:
     """Returns the facts that the command causes, or raises a Refusal."""
+    if isinstance(lane, Blocked):
+        raise formats.LaneBlocked(lane.record.slug, lane.reason)
     match command:
         case commands.AdoptLane():
             return adoption.decide(lane, command)
@@ -61,11 +64,15 @@ _CHAPTERS: dict[type[Lane], tuple[_Evolve, ...]] = {
     Reaping: (reaping.evolve,),
     Reaped: (restore.evolve,),
     NeedsReview: (snapshots.evolve, restore.evolve, reaping.evolve),
+    Blocked: (formats.evolve,),
 }
+_JUDGED = frozenset({formats.Foreign, *formats.JOURNALS})  # the facts that this program may not know
 
 
 def evolve(lane: Lane, fact: Fact) -> Lane:
     """Returns the lane after the fact: total, and never arguing with history."""
+    if type(fact) in _JUDGED and type(lane) is not Blocked and (why := formats.unknown(fact)) is not None:
+        return formats.block(lane, fact, why)
     for evolve_chapter in _CHAPTERS[type(lane)]:
         after = evolve_chapter(lane, fact)
         if after is not lane:
@@ -91,7 +98,7 @@ def pending(lane: Lane) -> Effect | None:
             return restore.pending(lane)
         case Reaping():
             return reaping.pending(lane)
-        case Nowhere() | Failed() | Active() | Quarantined() | Reaped() | NeedsReview():
+        case Nowhere() | Failed() | Active() | Quarantined() | Reaped() | NeedsReview() | Blocked():
             return None
         case _:
             assert_never(lane)
@@ -110,7 +117,7 @@ def learn(lane: Lane, outcome: Outcome) -> tuple[Fact, ...]:
             return restore.learn(lane, outcome)
         case Reaping():
             return reaping.learn(lane, outcome)
-        case Nowhere() | Failed() | Active() | Quarantined() | Reaped() | NeedsReview():
+        case Nowhere() | Failed() | Active() | Quarantined() | Reaped() | NeedsReview() | Blocked():
             return ()
         case _:
             assert_never(lane)

@@ -95,6 +95,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     record: Record
     path: str
     place: Place | None = None
+    attempt: int = 0
 
 
 class Undoing(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +107,7 @@ class Undoing(msgspec.Struct, frozen=True, kw_only=True):
     demolition: Demolition | None
     branch_made: bool
     deregistered: bool = False
+    attempt: int = 0
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,11 +181,12 @@ class Reaped(msgspec.Struct, frozen=True, kw_only=True):
 class NeedsReview(msgspec.Struct, frozen=True, kw_only=True):
     """A deletion met what it could not explain. Nothing more was deleted, and a person decides.
 
+    `detail` is the stable code of what was met; `domain.review` says which cause that is, and the ways out.
     `home` is the state that the lane returns to when the tree is discarded or put back.
     """
 
     record: Record
-    cause: str
+    detail: str
     reason: str
     paths: tuple[str, ...]
     count: int
@@ -199,11 +202,26 @@ class Snapshotting(msgspec.Struct, frozen=True, kw_only=True):
     tolerant: bool
     omit: tuple[str, ...]
     apart: tuple[str, ...] = ()
+    attempt: int = 0
 
     @property
     def record(self) -> Record:
         """Returns the lane's record."""
         return self.of.record
+
+
+class Blocked(msgspec.Struct, frozen=True, kw_only=True):
+    """The log goes on in a format that this program does not know: nothing is done about the lane.
+
+    It was `of` before; the names are those that it may have by now.
+    """
+
+    record: Record
+    of: "Lane"
+    reason: str
+    slugs: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
 
 
 Lane = (
@@ -219,6 +237,7 @@ Lane = (
     | Reaping
     | Reaped
     | NeedsReview
+    | Blocked
 )
 
 NAMES: dict[type, str] = {
@@ -234,6 +253,7 @@ NAMES: dict[type, str] = {
     Reaping: "reaping",
     Reaped: "reaped",
     NeedsReview: "needs-review",
+    Blocked: "blocked",
 }
 
 

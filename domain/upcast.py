@@ -14,19 +14,16 @@ Raw = dict[str, Any]
 class UnknownFact(Exception):
     """The log holds a fact that this program does not know."""
 
-    def __init__(self, tag: str) -> None:
-        super().__init__(f"the log holds a fact of an unknown type: {tag!r}")
-        self.tag = tag
+    def __init__(self, tag: str, why: str | None = None) -> None:
+        self.tag, self.why = tag, why or f"the log holds a fact of an unknown type: {tag!r}"
+        super().__init__(f"{self.why}: update Laneyard")
 
 
 class NewerFact(UnknownFact):
     """The log holds a fact in a shape newer than this program."""
 
     def __init__(self, tag: str, known: str) -> None:
-        Exception.__init__(
-            self, f"the log holds {tag!r}, and this program knows no newer than {known!r}: update Laneyard"
-        )
-        self.tag = tag
+        super().__init__(tag, f"the log holds {tag!r}, and this program knows no newer than {known!r}")
 
 
 def _removal_planned_3(raw: Raw) -> Raw:

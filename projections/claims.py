@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from domain.states import (
     Active,
+    Blocked,
     Failed,
     Lane,
     Leaving,
@@ -62,6 +63,9 @@ def _held(lane: Lane) -> _Held:
             return _NOTHING
         case Snapshotting(of=of):
             return _held(of)
+        case Blocked(of=of):  # what it has let go of since, only a newer program knows
+            slugs, paths, branches = _held(of)
+            return (*slugs, *lane.slugs), (*paths, *lane.paths), (*branches, *lane.branches)
         case Returning(plan=plan, home=home):
             # What it would fall back to keeps its name; a reaped lane has let go of it.
             return (plan.slug, *_held(home)[0]), _paths(lane), ()
@@ -115,7 +119,8 @@ def _difference(happening: Happening) -> tuple[list[Key], list[Key]]:
     """Returns the claims that are let go, and those that are made."""
     before, after = happening.before, happening.after
     # Within a state claims change only with the record: most events end here.
-    if before is after or (type(before) is type(after) and _record(before) is _record(after)):
+    same = type(before) is type(after) and _record(before) is _record(after) and type(after) is not Blocked
+    if before is after or same:
         return [], []
     repository = _repository(before) or _repository(after)
     old, new = _held(before), _held(after)

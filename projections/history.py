@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from domain import events as e
 from domain.envelope import Envelope, lane_of
+from domain.formats import Foreign
 from domain.naming import short_branch
 from domain.paths import display
 from projections.table import Change, Get, Table
@@ -54,6 +55,8 @@ def _creation(fact: e.Fact) -> str:
             return f"{fact.step} failed and is being undone: {fact.reason}"
         case e.CreationUndone():
             return f"the creation was undone: {fact.reason}"
+        case e.StepFailed():
+            return f"{fact.step} failed (attempt {fact.attempt}): {fact.reason}"
         case _:
             return _removal(fact)
 
@@ -143,6 +146,8 @@ def _sweep(fact: e.Fact) -> str:
             troubled = sum(each.code is not None for each in fact.results)
             less = f", {troubled} of them not to the end" if troubled else ""
             return f"the sweep has seen to {_lanes(len(fact.results))}{less}"
+        case Foreign():
+            return f"{fact.why}: update Laneyard"
         case _:
             return fact.TAG
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from domain.envelope import lane_of
 from domain.states import (
     Active,
+    Blocked,
     Failed,
     Lane,
     Leaving,
@@ -43,17 +44,22 @@ TABLE = Table(
         ("position", "INTEGER"),
         ("version", "INTEGER"),
         ("owed", "TEXT"),
+        ("blocked", "TEXT"),
+        ("detail", "TEXT"),
     ),
     keys=1,
 )
-VERSION = 2
+VERSION = 3
 _CREATED_AT = TABLE.names.index("created_at")
 _SINCE = TABLE.names.index("since")
 _STATE = TABLE.names.index("state")
 
 
 def apply(happening: Happening, get: Get) -> Iterable[Change]:
-    """Returns the lane's row after the event; `since` is when it came into its state."""
+    """Returns the lane's row after the event; `since` is when it came into its state.
+
+    A lane whose first fact is not understood may have no name but its id.
+    """
     event, lane = happening.event, happening.after
     lane_id = lane_of(event.stream)
     if lane_id is None or isinstance(lane, Nowhere):
@@ -68,8 +74,8 @@ def apply(happening: Happening, get: Get) -> Iterable[Change]:
     row = (
         lane_id,
         record.repository,
-        record.slug,
-        record.name,
+        record.slug or lane_id[:8],
+        record.name or lane_id[:8],
         state,
         record.kind,
         where(lane),
@@ -85,6 +91,8 @@ def apply(happening: Happening, get: Get) -> Iterable[Change]:
         event.position,
         event.version,
         happening.owed,
+        lane.reason if isinstance(lane, Blocked) else None,
+        lane.detail if isinstance(lane, NeedsReview) else None,
     )
     return ((key, row),)
 
@@ -108,5 +116,7 @@ def where(lane: Lane) -> str | None:
             return doomed.place.path if doomed else None
         case Reaped(record=record):
             return record.editions[-1].path
+        case Blocked(of=of, paths=paths):
+            return where(of) or next(iter(paths), None)
         case Failed() | Nowhere():
             return None

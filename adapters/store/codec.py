@@ -1,7 +1,8 @@
 """Facts to bytes and back: the only place that knows what `state` looks like in the log.
 
 `state` is JSON: `{"time", "actor", "cause", "fact"}`. Current tags are decoded straight into their struct and
-validated; older ones go through their upcasters first; unknown or newer ones are refused.
+validated; older ones go through their upcasters first. An unknown or newer one is a `Foreign` fact of its
+lane; in a stream of no lane, which is everybody's, it is refused.
 """
 
 from typing import Generic, TypeVar
@@ -9,8 +10,9 @@ from typing import Generic, TypeVar
 import msgspec
 
 from adapters.store.errors import StoreError
-from domain.envelope import Actor, Envelope
+from domain.envelope import Actor, Envelope, lane_of
 from domain.events import BY_TAG, Fact
+from domain.formats import Foreign
 from domain.upcast import UPCASTERS, UnknownFact, refusal, upcast
 
 F = TypeVar("F")
@@ -56,13 +58,13 @@ def decode(row: Row) -> Envelope:
     """Returns an event of the log.
 
     Raises:
-        StoreNewer: its tag is unknown or newer than this program.
+        StoreNewer: its tag is unknown or newer than this program, and it is no lane's.
         StoreUnreadable: its state does not have the shape that its tag promises.
     """
     position, stream, version, tag, data = row
     try:
         decoder = _DECODERS.get(tag)
-        state = decoder.decode(data) if decoder else _from_older(tag, data)
+        state = decoder.decode(data) if decoder else _from_other(tag, data, lane_of(stream))
     except UnknownFact as error:
         raise StoreNewer(position, str(error)) from error
     except (msgspec.DecodeError, ValueError, LookupError, TypeError) as error:  # or an upcaster stumbles
@@ -80,14 +82,25 @@ def decode(row: Row) -> Envelope:
 
 
 def require_known(tag: str, position: int) -> None:
-    """Raises StoreNewer if this program cannot read facts with the tag."""
+    """Raises StoreNewer if this program cannot read facts with the tag, for a stream of no lane."""
     if tag not in KNOWN:
         raise StoreNewer(position, str(refusal(tag)))
 
 
-def _from_older(tag: str, data: bytes) -> State[Fact]:
+def _from_other(tag: str, data: bytes, lane: str | None) -> State[Fact]:
+    """Returns a state with an older tag, or with one that is not known."""
     if tag not in KNOWN:
-        raise refusal(tag)
+        return _foreign(refusal(tag), data, lane)
     raw = _RAW.decode(data)
     current, shape = upcast(tag, raw.fact)
     return State(raw.time, raw.actor, raw.cause, msgspec.convert(shape, BY_TAG[current]))
+
+
+def _foreign(unknown: UnknownFact, data: bytes, lane: str | None) -> State[Fact]:
+    if lane is None:
+        raise unknown
+    try:
+        raw = _RAW.decode(data)
+    except msgspec.DecodeError as error:  # not even the envelope is known
+        raise unknown from error
+    return State(raw.time, raw.actor, raw.cause, Foreign(tag=unknown.tag, why=unknown.why, told=raw.fact))

@@ -48,6 +48,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     digest are answered with what they led to, whatever is expected. With `expected` any other version of the
     stream is a VersionMismatch, before anything is decided.
     `claiming` refuses what would claim what another lane holds; an outcome is written down regardless.
+    What is `vital` may use the room that is set aside for a full disk.
     """
 
     stream: str
@@ -57,6 +58,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     command_id: str | None = None
     digest: bytes = b""
     claiming: bool = False
+    vital: bool = False
     expected: int | None = None
 
 
@@ -249,6 +251,7 @@ class Committer:
             for rows in self._rows.values():
                 rows.write()
             views.track(self._connection, views.IMMEDIATELY, head.position)
+            views.understand_also(self._connection, batch.head.position, head.position)
         if batch.commands:
             self._connection.executemany(
                 _REMEMBER,

@@ -10,9 +10,11 @@ from uuid import uuid4
 
 import apsw
 
+from adapters.files.reserve import Reserve
 from adapters.store.errors import (
     StoreCorrupt,
     StoreError,
+    StoreFull,
     StoreMissing,
     StoreReadOnly,
     StoreTooNew,
@@ -26,6 +28,7 @@ APPLICATION_ID = 0x4C414E45  # "LANE"
 SCHEMA = 1
 READER = 1  # what this code can read: the greatest `min_reader` that it accepts
 LOCK_TIMEOUT = 5.0  # seconds
+RESERVE = 1 << 20  # bytes; a restore from quarantine takes a fifth of it
 
 
 def connect(
@@ -37,9 +40,23 @@ def connect(
 ) -> apsw.Connection:
     """Opens the store, made first if need be; what it acknowledges as committed survives a power cut.
 
+    Where the disk is full, room is lent from the reserve beside it, as even reading needs some.
     `lock_timeout` is in seconds. Raises a child of `StoreError`; `StoreMissing` only when `read_only`.
     """
     name = os.path.abspath(os.fsencode(path))
+    try:
+        return _connect(name, read_only, lock_timeout, vfs)
+    except StoreFull:
+        with reserve(name).lent():
+            return _connect(name, read_only, lock_timeout, vfs)
+
+
+def reserve(path: bytes) -> Reserve:
+    """Returns the room that is set aside for the store at a path."""
+    return Reserve(os.path.dirname(path), RESERVE)
+
+
+def _connect(name: bytes, read_only: bool, lock_timeout: float, vfs: str | None) -> apsw.Connection:
     with translate():
         connection = _open(name, read_only, vfs)
         try:

@@ -62,6 +62,8 @@ def translate() -> Iterator[None]:
 def _typed(error: apsw.Error | OSError) -> PersistenceError:
     if isinstance(error, OSError):
         return _SYSTEM.get(error.errno or 0, StoreError)(str(error))
+    if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
+        return StoreFull("there is no room for the write-ahead log's index")
     return next((ours for theirs, ours in _SQLITE if isinstance(error, theirs)), StoreError)(str(error))
 
 

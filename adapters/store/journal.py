@@ -17,8 +17,8 @@ import msgspec
 
 from adapters.store import views
 from adapters.store.commit import Answer, ClaimTaken, Committed, Committer, Entry
-from adapters.store.connection import connect, transaction
-from adapters.store.errors import StoreError
+from adapters.store.connection import connect, reserve, transaction
+from adapters.store.errors import StoreError, StoreFull
 
 __all__ = ["ClaimTaken", "Committed", "Entry", "Journal", "Promise"]
 
@@ -63,6 +63,8 @@ class Journal:
         self, path: bytes, clock: Callable[[], str], committed: Callable[[], None] | None = None
     ) -> None:
         self._connection = connect(path)
+        self._reserve = reserve(path)
+        self._reserve.keep()
         try:
             views.ensure(self._connection)
         except BaseException:
@@ -135,11 +137,14 @@ class Journal:
                 items.append(self._queue.get_nowait())
         return items
 
-    def _commit(self, waiting: Sequence[_Waiting]) -> None:
+    def _commit(self, waiting: Sequence[_Waiting], *, lent: bool = False) -> None:
         answers: Sequence[Answer]
         try:
             answers = self._committer.commit([each.entry for each in waiting])
         except BaseException as error:
+            if isinstance(error, StoreFull) and not lent:
+                self._commit_vital(waiting, error)
+                return
             if len(waiting) > 1 and not isinstance(error, StoreError):
                 # Something that one command led to cannot be written, and nobody else is to fail with it.
                 for each in waiting:
@@ -153,6 +158,15 @@ class Journal:
                 each.promise.set_exception(answer)
             else:
                 each.promise.set_result(answer)
+
+    def _commit_vital(self, waiting: Sequence[_Waiting], full: StoreFull) -> None:
+        """Writes only what may use the room that is set aside: what was done, and what brings a lane back."""
+        for each in waiting:
+            if not each.entry.vital:
+                each.promise.set_exception(full)
+        if vital := [each for each in waiting if each.entry.vital]:
+            with self._reserve.lent():
+                self._commit(vital, lent=True)
 
     def _tell(self, listener: Callable[[], None]) -> None:
         try:

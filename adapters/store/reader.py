@@ -23,7 +23,7 @@ class Reader:
     """One reading connection. Every method reads what is committed at that moment."""
 
     def __init__(self, path: bytes) -> None:
-        """Opens the store; raises StoreNewer if it holds a kind of fact that this program does not know."""
+        """Opens the store; raises StoreNewer if what is no lane's holds a kind of fact that is not known."""
         self._connection = connect(path, read_only=True)
         try:
             with translate():
@@ -51,8 +51,8 @@ class Reader:
     def row(self, lane_id: str) -> Record | None:
         """Returns one lane's row of the lanes table, or None."""
         with translate():
-            if not tables.exists(self._connection, lanes.TABLE):
-                return None
+            if not views.are_ours(self._connection):
+                return next((row for row in self.lanes() if row["id"] == lane_id), None)
             found = tables.one(self._connection, lanes.TABLE, (lane_id,))
         return None if found is None else records(lanes.TABLE, [found])[0]
 
@@ -103,10 +103,11 @@ class Reader:
             return cast("int", self._connection.pragma("data_version"))
 
     def _records(self, table: Table) -> list[Record]:
+        """Returns a table's rows; where another program has made it, as this one would from the same log."""
         with translate():
-            if not tables.exists(self._connection, table):
-                return []
-            return records(table, tables.read(self._connection, table))
+            if views.are_ours(self._connection):
+                return records(table, tables.read(self._connection, table))
+            return records(table, self.fold().table(table)) if views.has_log(self._connection) else []
 
 
 def records(table: Table, rows: list[Row]) -> list[Record]:

@@ -10,6 +10,7 @@ from adapters.store import chain, log, tables, views
 from adapters.store.codec import StoreUnreadable, decode
 from adapters.store.errors import translate
 from adapters.store.fold import Fold
+from domain import formats
 from domain.envelope import Envelope
 from projections.catalogue import IMMEDIATE, TABLES
 from projections.table import Row, Table
@@ -61,8 +62,15 @@ class _Replay:
         self._versions: dict[str, int] = {}
         self._fold: Fold | None = Fold()  # none as soon as it has a hole: it would say nothing of the tables
         self._due = {table: views.position(connection, table.name) for table in TABLES}
+        self._others = views.are_anothers(connection)
+        if self._others:
+            self._fold, self._due = None, {}
 
     def findings(self) -> Iterator[Finding]:
+        if self._others:
+            yield Finding(
+                "tables", 0, "another version has made the tables: 'laneyard rebuild' makes them anew"
+            )
         yield from self._compare(0)
         position = 0
         for row in log.rows(self._connection):
@@ -74,6 +82,8 @@ class _Replay:
                 self._fold = None
                 yield Finding("decode", position, error.why)
                 continue
+            if (unknown := formats.unknown(event.fact)) is not None:
+                yield Finding("decode", position, f"{unknown}: update Laneyard")
             yield from self._take(event)
         yield from self._ahead(position)
 

@@ -10,19 +10,25 @@ from adapters.store.connection import initialise, transaction
 from adapters.store.fold import Fold
 from adapters.store.log import events
 from adapters.store.tables import Rows
+from domain import formats
+from domain.envelope import LANE_STREAM
 from projections.catalogue import EVENTUAL, IMMEDIATE, TABLES
 from projections.table import Eventual
 
+# What this program understands of a log: another one may make other tables of the same log.
+_WORDS = (*sorted(codec.KNOWN), *(f"{what} {known}" for what, known in formats.JOURNALS.values()))
+_KNOWS = f"{zlib.crc32(' '.join(_WORDS).encode()):08x}"
 # A change of meaning is a change of name: a table of another version is not "tracked" and is rebuilt.
-IMMEDIATELY = "tables@" + ".".join(str(each.VERSION) for each in IMMEDIATE)
-# As far as a program with exactly these tags has found no other one in the log.
-_UNDERSTOOD = f"tags@{zlib.crc32(' '.join(sorted(codec.KNOWN)).encode()):08x}"
+IMMEDIATELY = "tables@" + ".".join((*(str(each.VERSION) for each in IMMEDIATE), _KNOWS))
+# As far as a program with exactly these tags has found no other one in a stream of no lane.
+_UNDERSTOOD = f"tags@{_KNOWS}"
 
 
 def ensure(connection: apsw.Connection) -> None:
     """Makes the tables what the log says, if they are missing, not at its end, or of another version.
 
-    Raises StoreNewer, and changes nothing, if the log holds a kind of fact that this program does not know.
+    A kind of fact that this program does not know blocks its lane. Raises StoreNewer, and changes nothing, if
+    it is no lane's.
     """
     with transaction(connection):
         initialise(connection)
@@ -73,20 +79,42 @@ def position(connection: apsw.Connection, table: str) -> int:
     return tracked(connection, name) or 0
 
 
+def are_ours(connection: apsw.Connection) -> bool:
+    """Tells whether the tables are what this program makes of the whole log: a newer one understands more."""
+    return has_log(connection) and bool(connection.execute(_CURRENT, (IMMEDIATELY,)).get)
+
+
+def are_anothers(connection: apsw.Connection) -> bool:
+    """Tells whether the tables are what another version of this program makes of the log."""
+    made = has_log(connection) and connection.execute(_MADE).get
+    return bool(made) and tracked(connection, IMMEDIATELY) is None
+
+
+def has_log(connection: apsw.Connection) -> bool:
+    """Tells whether there is a log yet."""
+    return bool(connection.execute(_BEGUN).get == 2)
+
+
 def require_understood(connection: apsw.Connection) -> None:
-    """Raises StoreNewer if the log holds a kind of fact that this program does not know.
+    """Raises StoreNewer if a stream of no lane holds a kind of fact that this program does not know.
 
     Looks only at what has come since a program with the same tags has opened the log to write.
     """
-    if connection.execute(_BEGUN).get != 2:
+    if not has_log(connection):
         return
     understood = tracked(connection, _UNDERSTOOD) or 0
     for tag, first in connection.execute(_TAGS, (understood,)).fetchall():
         codec.require_known(cast("str", tag), cast("int", first))
 
 
+def understand_also(connection: apsw.Connection, before: int, last: int) -> None:
+    """Notes that all that a writer has appended after a position is understood, if all before was."""
+    connection.execute(_GO_ON, (last, _UNDERSTOOD, before))
+
+
 def _understand(connection: apsw.Connection, last: int) -> None:
-    if (tracked(connection, _UNDERSTOOD) or 0) < last:
+    known = tracked(connection, _UNDERSTOOD)
+    if known is None or known < last:
         require_understood(connection)
         track(connection, _UNDERSTOOD, last)
 
@@ -115,6 +143,14 @@ CREATE TABLE IF NOT EXISTS command(
 ) STRICT, WITHOUT ROWID
 """
 _BEGUN = "SELECT count(*) FROM sqlite_schema WHERE name IN ('event', 'tracking')"
+_MADE = "SELECT count(*) FROM tracking WHERE name GLOB 'tables@*'"
+_CURRENT = """
+SELECT position = ifnull((SELECT max(position) FROM event), 0) FROM tracking WHERE name = ?
+"""
 _TRACKED = "SELECT position FROM tracking WHERE name = ?"
 _TRACK = "INSERT INTO tracking VALUES (?, ?) ON CONFLICT(name) DO UPDATE SET position = excluded.position"
-_TAGS = "SELECT type, min(position) FROM event WHERE position > ? GROUP BY type ORDER BY 2"
+_GO_ON = "UPDATE tracking SET position = ? WHERE name = ? AND position = ?"
+_TAGS = f"""
+SELECT type, min(position) FROM event WHERE position > ? AND stream NOT GLOB '{LANE_STREAM}*'
+GROUP BY type ORDER BY 2
+"""

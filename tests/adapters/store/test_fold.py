@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from domain import adoption, creation, reaping, removal, restore, snapshots
+from domain import adoption, creation, formats, reaping, removal, restore, snapshots
 from domain.lane import INITIAL, evolve
 from domain.states import Nowhere
 from projections.claims import claims
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from domain.events import Fact
     from domain.states import Lane
 
-CHAPTERS = (adoption, creation, snapshots, removal, restore, reaping)
+CHAPTERS = (adoption, creation, snapshots, removal, restore, reaping, formats)
 
 
 def states(facts: tuple[Fact, ...]) -> list[Lane]:

@@ -11,6 +11,7 @@ from adapters.store.codec import StoreNewer, StoreUnreadable, decode, encode
 from domain.envelope import Actor, Envelope
 from domain.events import BY_TAG, LaneAdopted, RemovalPlanned, SnapshotPlanned
 from domain.evidence import Identity, Place
+from domain.formats import Foreign
 from domain.lane import fold, pending
 from domain.states import Leaving
 from domain.upcast import UPCASTERS
@@ -26,8 +27,8 @@ def golden(tag: str) -> dict[str, Any]:
     return read
 
 
-def read_back(tag: str, state: object) -> Envelope:
-    return decode((POSITION, "lane-1", 3, tag, json.dumps(state).encode()))
+def read_back(tag: str, state: object, stream: str = "lane-1") -> Envelope:
+    return decode((POSITION, stream, 3, tag, json.dumps(state).encode()))
 
 
 @pytest.mark.parametrize("tag", sorted({*BY_TAG, *UPCASTERS}))
@@ -118,9 +119,16 @@ def test_a_plan_of_format_3_is_read_as_a_strict_safe_removal_and_driven() -> Non
     ],
 )
 def test_an_unknown_or_newer_tag_is_refused_and_not_skipped(tag: str, words: str) -> None:
-    with pytest.raises(StoreNewer, match=words) as caught:
-        read_back(tag, golden("lane.created@1")["state"])
-    assert caught.value.position == POSITION
+    """In a lane's stream it is a fact that blocks the lane, unless not even its envelope can be read."""
+    state = golden("lane.created@1")["state"]
+    for stream, said in (("repository-1", state), ("lane-1", {})):
+        with pytest.raises(StoreNewer, match=words) as caught:
+            read_back(tag, said, stream)
+        assert caught.value.position == POSITION
+    fact = read_back(tag, state).fact
+    assert isinstance(fact, Foreign)
+    assert (fact.tag, fact.told) == (tag, state["fact"])
+    assert fact.why in str(caught.value)
 
 
 @pytest.mark.parametrize("tag", sorted({*BY_TAG, *UPCASTERS}))
