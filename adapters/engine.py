@@ -13,6 +13,8 @@ import trio
 
 from adapters.store.journal import Entry
 from domain import lane as lanes
+from domain import retries
+from domain.commands import RestoreLane
 from domain.envelope import Actor, lane_of, stream_of
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ class Performer(Protocol):
 
     async def perform(self, effect: Effect) -> Outcome:
         """Does what the effect asks for and returns what a second look has seen."""
+
+    async def settle(self, effect: Effect) -> None:
+        """Makes durable what a process that has died may have done of it. Raises OSError."""
 
 
 class NothingLearnt(Exception):
@@ -112,6 +117,7 @@ class Engine:
             command_id=request.id if request.digest is not None else None,
             digest=request.digest or b"",
             claiming=True,
+            vital=isinstance(command, RestoreLane),
             expected=request.expected,
         )
         committed = await self._append(entry, type(command).__name__)
@@ -142,12 +148,21 @@ class Engine:
         return await self._append(entry, "note")
 
     async def drive(self, stream: str, lane: Lane, request: Request) -> Lane:
-        """Runs a lane until it owes the world nothing, for whoever is alone with it. Again is harmless."""
+        """Runs a lane until it owes the world nothing, for whoever is alone with it. Again is harmless.
+
+        Raises OSError where what was done before cannot be made durable.
+        """
+        if (effect := lanes.pending(lane)) is not None:
+            await self._performer.settle(effect)
         async for step in self._steps(stream, lane, request):
             lane = step.lane
         return lane
 
     async def _steps(self, stream: str, lane: Lane, request: Request) -> AsyncIterator[Committed]:
+        """Performs and learns until nothing is owed, with a pause after what failed and is tried again.
+
+        Nothing is held in a pause but the lane's turn; whoever stops in one leaves the journal open.
+        """
         while (effect := lanes.pending(lane)) is not None:
             step = type(effect).__name__
             self._notice("before-effect", step)
@@ -158,10 +173,13 @@ class Engine:
                 decide=_learning(outcome),
                 actor=request.actor,
                 cause=request.id,
+                vital=True,
             )
             committed = await self._append(entry, step)
             lane = committed.lane
             yield committed
+            if (seconds := retries.pause(lane)) > 0:
+                await trio.sleep(seconds)
 
     async def recover(
         self, streams: Iterable[str], read: Callable[[str], tuple[Lane, str]], request: Request

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from domain import demolition
+from domain import demolition, retries, review
 from domain.commands import CreateLane
 from domain.effects import (
     CheckedOut,
@@ -26,6 +26,7 @@ from domain.events import (
     Fact,
     LaneCheckedOut,
     LaneCreated,
+    StepFailed,
     TreeDeregistered,
     TreeUnexplained,
 )
@@ -36,13 +37,14 @@ from domain.states import (
     Demolition,
     Failed,
     Lane,
-    NeedsReview,
     Nowhere,
     Opening,
     Record,
     Undoing,
     name,
 )
+
+KEPT = "; the branch stays: "  # what an undone creation is said to have left, and before the reason why
 
 
 def lock_reason(record: Record) -> str:
@@ -80,7 +82,9 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
         case Nowhere(), CreationPlanned():
             return Opening(record=_record(fact), path=fact.path)
         case Opening(), LaneCheckedOut(place=place):
-            return replace(lane, place=place)
+            return replace(lane, place=place, attempt=0)
+        case ((Opening() | Undoing()), StepFailed(attempt=attempt)):
+            return replace(lane, attempt=attempt)
         case Opening(record=record, place=place), LaneCreated() if place is not None:
             return Active(record=record, place=place)
         case Opening(record=record), CreationFailed():
@@ -90,15 +94,8 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
         case Undoing(record=record), CreationUndone(code=code, reason=reason):
             return Failed(record=record, code=code, reason=reason)
         case Undoing(demolition=doomed), TreeUnexplained() if doomed is not None:
-            return NeedsReview(
-                record=lane.record,
-                cause=fact.cause,
-                reason=fact.reason,
-                paths=fact.paths,
-                count=fact.count,
-                demolition=doomed,
-                home=Failed(record=lane.record, code=lane.code, reason=lane.reason),
-            )
+            home = Failed(record=lane.record, code=lane.code, reason=lane.reason)
+            return review.waiting(lane.record, fact, doomed, home)
         case Undoing(demolition=doomed), _ if doomed is not None:
             return replace(lane, demolition=demolition.evolve(doomed, fact))
         case _:
@@ -135,20 +132,20 @@ def learn(lane: Opening | Undoing, outcome: Outcome) -> tuple[Fact, ...]:
             return (LaneCheckedOut(place=place, head=head),)
         case Opening(record=record), Unlocked():
             return (LaneCreated(path=lane.path, branch=record.branch or "", head=record.base_commit or ""),)
-        case Opening(place=place), NotDone():
-            return _failed(outcome, place)
+        case Opening(), NotDone():
+            return _not_done(lane, outcome)
         case Undoing(), Deregistered() if lane.branch_made:
             return (TreeDeregistered(),)
         case Undoing(), Deregistered() | Dropped(kept=None):
             return (_undone(lane),)
         case Undoing(), Dropped(kept=why):
-            return (_undone(lane, f"; the branch stays: {why}"),)
+            return (_undone(lane, f"{KEPT}{why}"),)
         case ((Undoing(demolition=None) | Undoing(deregistered=True)), NotDone(reason=why)):
-            return (_undone(lane, f"; the branch stays: {why}"),)
+            return (_again(lane, outcome) or _undone(lane, KEPT + why),)
         case Undoing(), Unexplained():
             return (demolition.unexplained(outcome),)
         case Undoing(demolition=doomed), NotDone() if doomed is not None:
-            return (demolition.resisted(doomed, outcome.step, outcome.reason, final=not outcome.transient),)
+            return (demolition.not_done(doomed, outcome),)
         case Undoing(demolition=doomed), _ if doomed is not None:
             return demolition.learn(doomed, outcome)
         case _:
@@ -173,6 +170,21 @@ def _record(fact: CreationPlanned) -> Record:
         owner=fact.owner,
         head=fact.base_commit,
     )
+
+
+def _again(lane: Opening | Undoing, outcome: NotDone) -> StepFailed | None:
+    """Returns that the step is tried again, if it is."""
+    attempt = lane.attempt + 1
+    if retries.is_final(attempt, transient=outcome.transient):
+        return None
+    return StepFailed(step=outcome.step, attempt=attempt, code=outcome.code, reason=outcome.reason)
+
+
+def _not_done(lane: Opening, outcome: NotDone) -> tuple[Fact, ...]:
+    """Tries again what has made nothing yet; what is half made is undone, which is certain to end."""
+    made = outcome.left is not None or outcome.branch_made
+    again = None if made else _again(lane, outcome)
+    return (again,) if again else _failed(outcome, lane.place)
 
 
 def _failed(outcome: NotDone, place: Place | None) -> tuple[Fact, ...]:

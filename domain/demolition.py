@@ -1,11 +1,13 @@
 """The deletion of one tree: explain, destroy, deregister. Three chapters end in it, and nothing else deletes.
 
 The explanation's digest is in the log before anything is unlinked. What cannot be explained is never deleted;
-what cannot be deleted is a residual, and is tried again when it is asked for.
+what cannot be deleted is a residual, and is tried again when it is asked for. What only a person can judge is
+for a person.
 """
 
 from msgspec.structs import replace
 
+from domain import retries
 from domain.effects import (
     Deregister,
     Destroy,
@@ -13,6 +15,7 @@ from domain.effects import (
     Effect,
     Explain,
     Explained,
+    NotDone,
     Outcome,
     Resisted,
     Unexplained,
@@ -20,7 +23,8 @@ from domain.effects import (
 from domain.events import Fact, TreeDestroyed, TreeExplained, TreeResisted, TreeRetried, TreeUnexplained
 from domain.states import Demolition
 
-PATIENCE = 3  # attempts before what resists is left as a residual
+# What no later try can mend: the snapshot that held it is damaged, or the place is another's by now.
+JUDGED = ("snapshot_damaged", "tree_present")
 
 
 def pending(repository: str, demolition: Demolition, reason: str) -> Effect | None:
@@ -32,7 +36,7 @@ def pending(repository: str, demolition: Demolition, reason: str) -> Effect | No
         return Explain(repository=repository, place=place, basis=basis)
     if not demolition.destroyed:
         return Destroy(repository=repository, place=place, basis=basis, digest=demolition.digest)
-    return Deregister(repository=repository, place=place, reason=reason)
+    return Deregister(repository=repository, place=place, reason=reason, consent=basis.consent)
 
 
 def learn(demolition: Demolition, outcome: Outcome) -> tuple[Fact, ...]:
@@ -43,23 +47,37 @@ def learn(demolition: Demolition, outcome: Outcome) -> tuple[Fact, ...]:
         case Destroyed():
             return (TreeDestroyed(entries=demolition.entries, bytes=demolition.bytes),)
         case Resisted(reason=reason, left=left):
-            return (resisted(demolition, "destroy", reason, left),)
+            final = retries.is_final(demolition.attempt + 1, transient=outcome.transient)
+            return (_resisted(demolition, "destroy", reason, left, final=final),)
         case _:
             return ()
 
 
-def resisted(
-    demolition: Demolition, step: str, reason: str, left: tuple[str, ...] = (), *, final: bool = False
-) -> TreeResisted:
-    """Returns the fact of a step that could not be finished."""
+def not_done(demolition: Demolition, outcome: NotDone) -> Fact:
+    """Returns that a step is tried again, that it leaves a residual, or that a person has to judge.
+
+    A tree that cannot be explained may be whole still: it waits for a person, who can have it back.
+    """
     attempt = demolition.attempt + 1
+    final = retries.is_final(attempt, transient=outcome.transient)
+    if not final or not (outcome.step == "explain" or outcome.code in JUDGED):
+        return _resisted(demolition, outcome.step, outcome.reason, final=final)
+    if outcome.transient:
+        reason = f"{outcome.step} failed {attempt} times: {outcome.reason}"
+        return TreeUnexplained(cause="repeated_failure", reason=reason, paths=(), count=0)
+    return TreeUnexplained(cause=outcome.code, reason=outcome.reason, paths=(), count=0)
+
+
+def _resisted(
+    demolition: Demolition, step: str, reason: str, left: tuple[str, ...] = (), *, final: bool
+) -> TreeResisted:
     return TreeResisted(
         path=demolition.place.path,
         step=step,
-        attempt=attempt,
+        attempt=demolition.attempt + 1,
         reason=reason,
         left=left,
-        final=final or attempt >= PATIENCE,
+        final=final,
     )
 
 

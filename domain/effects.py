@@ -5,7 +5,7 @@ An effect is a value with all that its performer needs; an outcome is what a sec
 
 import msgspec
 
-from domain.evidence import Place, Snapshot
+from domain.evidence import Consent, Place, Snapshot
 from domain.states import Basis
 
 
@@ -24,11 +24,12 @@ class Checkout(Effect, frozen=True, kw_only=True):
 
 
 class Lock(Effect, frozen=True, kw_only=True):
-    """Lock the registration, so that nobody's prune takes it."""
+    """Lock the registration, so that nobody's prune takes it; `idle`: only where no git is at work."""
 
     repository: str
     admin: str
     reason: str
+    idle: bool = False
 
 
 class Unlock(Effect, frozen=True, kw_only=True):
@@ -40,11 +41,17 @@ class Unlock(Effect, frozen=True, kw_only=True):
 
 
 class Move(Effect, frozen=True, kw_only=True):
-    """Rename the tree without replacing anything, and point its registration at the new place."""
+    """Rename the tree without replacing anything, and point its registration at the new place.
+
+    A `strict` one leaves a tree where it is that holds anything but its commit, or that cannot be looked at.
+    A `leaving` one points the registration first: who is killed in between has left where the tree goes.
+    """
 
     repository: str
     place: Place
     target: str
+    strict: bool = False
+    leaving: bool = False
 
 
 class FreeBranch(Effect, frozen=True, kw_only=True):
@@ -118,11 +125,12 @@ class Destroy(Effect, frozen=True, kw_only=True):
 
 
 class Deregister(Effect, frozen=True, kw_only=True):
-    """Take the registration of a deleted tree out of git."""
+    """Take the registration of a deleted tree out of git; `consent` is what may be lost with it."""
 
     repository: str
     place: Place
     reason: str
+    consent: Consent | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,10 +212,11 @@ class Destroyed(Outcome, frozen=True, kw_only=True):
 
 
 class Resisted(Outcome, frozen=True, kw_only=True):
-    """Part of the tree could not be deleted."""
+    """Part of the tree could not be deleted. `transient` says that trying again may help."""
 
     reason: str
     left: tuple[str, ...]
+    transient: bool = True
 
 
 class Deregistered(Outcome, frozen=True, kw_only=True):

@@ -112,6 +112,16 @@ class CreationUndone(Fact, frozen=True, kw_only=True):
     reason: str
 
 
+class StepFailed(Fact, frozen=True, kw_only=True):
+    """A step of a creation or of a snapshot did not take and is tried again; `attempt` counts from one."""
+
+    TAG: ClassVar[str] = "step.failed@1"
+    step: str
+    attempt: int
+    code: str
+    reason: str
+
+
 # Snapshot -------------------------------------------------------------------------------------------------
 
 
@@ -220,7 +230,7 @@ class RemovalStepFailed(Fact, frozen=True, kw_only=True):
 
 
 class RemovalAbandoned(Fact, frozen=True, kw_only=True):
-    """The removal ended before anything moved, and the lane is as it was."""
+    """The removal ended, and the lane is where it was; `reason` says what could not be as it was."""
 
     TAG: ClassVar[str] = "removal.abandoned@1"
     edition: int
@@ -332,7 +342,10 @@ class TreeExplained(Fact, frozen=True, kw_only=True):
 
 
 class TreeUnexplained(Fact, frozen=True, kw_only=True):
-    """Entries that nothing explains; nothing more is deleted. `paths` names the first of `count`."""
+    """Nothing more is deleted, and a person decides; `cause` is a detail that `domain.review` knows.
+
+    `paths` names the first of `count` entries that nothing explains.
+    """
 
     TAG: ClassVar[str] = "tree.unexplained@1"
     cause: str
@@ -429,7 +442,7 @@ class SweepFinished(Fact, frozen=True, kw_only=True):
 
 FACTS: tuple[type[Fact], ...] = (
     *(RepositoryRegistered, LaneAdopted),
-    *(CreationPlanned, LaneCheckedOut, LaneCreated, CreationFailed, CreationUndone),
+    *(CreationPlanned, LaneCheckedOut, LaneCreated, CreationFailed, CreationUndone, StepFailed),
     *(SnapshotPlanned, LaneSnapshotted, SnapshotFailed),
     *(RemovalPlanned, IgnoredLetGo, WorktreeLocked, WorktreeMoved, BranchFreed),
     *(BranchDropped, RemovalStepFailed, RemovalAbandoned, LaneQuarantined),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from domain import creation, demolition, removal, restore
+from domain import creation, demolition, removal, restore, review
 from domain.commands import DiscardLane, ReapLane
 from domain.effects import Deregistered, Effect, NotDone, Outcome, Unexplained
 from domain.errors import NoSuchSnapshot, NotSnapshotted, TooManyToName, WrongState
@@ -46,6 +46,8 @@ def decide(lane: Lane, command: ReapLane | DiscardLane) -> tuple[Fact, ...]:
             return (_plan(record, _snapshot(record, command.snapshot), consent),)
         case NeedsReview(record=record, home=Quarantined(consent=consent)) if command.snapshot is not None:
             return (_plan(record, _snapshot(record, command.snapshot), consent),)
+        case NeedsReview(record=record, home=Reaped()) if record.is_remnant(command.snapshot):
+            return (_plan(record, _snapshot(record, command.snapshot), lane.demolition.basis.consent),)
         case Reaping(demolition=doomed) | Undoing(demolition=doomed) | Returning(demolition=doomed) if (
             doomed is not None and doomed.gave_up
         ):
@@ -60,7 +62,7 @@ def _discard(lane: Lane, consent: Consent) -> tuple[Fact, ...]:
             snapshot = doomed.basis.snapshot
             if isinstance(lane.home, Quarantined) and not doomed.begun:
                 snapshot = record.snapshot(record.editions[-1].snapshot_id) or snapshot
-            if lane.cause == "snapshot_damaged":  # it explains nothing: what is agreed to has to do
+            if lane.detail == review.DAMAGED and consent.named:  # it explains nothing: that has to do
                 snapshot = None
             return (_plan(record, snapshot, _joined(doomed.basis.consent, consent)),)
         case Quarantined(record=record, consent=before):
@@ -130,8 +132,10 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
         case NeedsReview(record=record, demolition=doomed), ReapingPlanned():
             basis = _basis(record, fact, doomed.basis.commit)
             basis = replace(basis, partial=doomed.basis.partial, worn=doomed.begun)
+            # What is deleted stays so: whatever has come to its place is nobody's to explain.
             fresh = Demolition(place=doomed.place, basis=basis)
-            return Reaping(record=record, home=lane.home, demolition=fresh)
+            going = replace(doomed, basis=basis, attempt=0) if doomed.destroyed else fresh
+            return Reaping(record=record, home=lane.home, demolition=going)
         case Reaping(record=record, home=Quarantined()), LaneReaped(snapshot_id=snapshot_id):
             *before, last = record.editions
             return Reaped(record=replace(record, editions=(*before, replace(last, snapshot_id=snapshot_id))))
@@ -140,15 +144,7 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
         case Reaping(record=record, home=Failed() as home), CreationUndone():
             return replace(home, record=record)
         case Reaping(record=record, home=home), TreeUnexplained():
-            return NeedsReview(
-                record=record,
-                cause=fact.cause,
-                reason=fact.reason,
-                paths=fact.paths,
-                count=fact.count,
-                demolition=lane.demolition,
-                home=home,
-            )
+            return review.waiting(record, fact, lane.demolition, home)
         case Reaping(), _:
             after = replace(lane, demolition=demolition.evolve(lane.demolition, fact))
             return replace(after, record=_bound(after)) if isinstance(fact, TreeExplained) else after
@@ -194,11 +190,8 @@ def learn(lane: Reaping, outcome: Outcome) -> tuple[Fact, ...]:
             return (_ended(lane),)
         case Unexplained():
             return (demolition.unexplained(outcome),)
-        case NotDone(step="explain") if not outcome.transient:
-            return (TreeUnexplained(cause=outcome.code, reason=outcome.reason, paths=(), count=0),)
         case NotDone():
-            final = not outcome.transient
-            return (demolition.resisted(lane.demolition, outcome.step, outcome.reason, final=final),)
+            return (demolition.not_done(lane.demolition, outcome),)
         case _:
             return demolition.learn(lane.demolition, outcome)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from domain import retries
 from domain.commands import RemoveLane
 from domain.effects import (
     DropBranch,
@@ -49,12 +50,12 @@ from domain.events import (
     WorktreeMoved,
 )
 from domain.evidence import CONSENT_LIMIT, Consent, Ignored, Place, Seen, Snapshot, Summary
+from domain.formats import STRICT_FORMAT
 from domain.naming import short_branch
 from domain.paths import display
 from domain.snapshots import described, known, lies_in, require_known, require_same, unknown_ignored
 from domain.states import Active, Edition, Lane, Leaving, Quarantined, Record, name
 
-PATIENCE = 3  # attempts before a step counts as failed
 # Paths that a consent may name where all of them can be made again: git may list every file by itself.
 REBUILDABLE_LIMIT = 100_000
 
@@ -62,6 +63,11 @@ REBUILDABLE_LIMIT = 100_000
 def lock_reason(lane: str, edition: int) -> str:
     """Returns the lock by which the world itself points back to the journal."""
     return f"laneyard: edition {edition} of {lane}"
+
+
+def is_own_lock(reason: str, lane: str) -> bool:
+    """Tells whether a lock is one that a chapter of this lane has set, and could not take off again."""
+    return reason.startswith("laneyard: ") and reason.endswith(f" {lane}")
 
 
 def decide(lane: Lane, command: RemoveLane) -> tuple[Fact, ...]:
@@ -73,8 +79,7 @@ def decide(lane: Lane, command: RemoveLane) -> tuple[Fact, ...]:
     seen, edition = command.seen, lane.record.edition + 1
     require_known(seen)
     require_same(lane.place, seen)
-    ours = lock_reason(lane.record.lane, edition)
-    if isinstance(seen.locked, str) and seen.locked != ours:
+    if isinstance(seen.locked, str) and not is_own_lock(seen.locked, lane.record.lane):
         raise ForeignLock(seen.locked)
     if command.delete_branch and seen.branch != lane.record.branch:
         raise NotTheLanesBranch(_named(seen.branch), _named(lane.record.branch))
@@ -226,9 +231,10 @@ def pending(lane: Leaving) -> Effect:
     if lane.failure is not None and not lane.moved:
         return Unlock(repository=repository, admin=admin, reason=reason)
     if not lane.locked:
-        return Lock(repository=repository, admin=admin, reason=reason)
+        return Lock(repository=repository, admin=admin, reason=reason, idle=plan.mode == "safe")
     if not lane.moved:
-        return Move(repository=repository, place=plan.place, target=plan.resting)
+        strict = plan.journal_format <= STRICT_FORMAT
+        return Move(repository=repository, place=plan.place, target=plan.resting, strict=strict, leaving=True)
     if lane.freed and plan.delete_branch and not lane.warnings:
         return DropBranch(repository=repository, branch=plan.branch or "", at=plan.head)
     return FreeBranch(repository=repository, admin=admin, head=plan.head, branch=plan.branch)
@@ -267,11 +273,11 @@ def _rested(lane: Leaving, fact: BranchFreed | BranchDropped) -> tuple[Fact, ...
 
 def _not_done(lane: Leaving, outcome: NotDone) -> tuple[Fact, ...]:
     attempt = lane.attempt + 1
-    final = not outcome.transient or attempt >= PATIENCE
-    if lane.failure is not None and final:  # the lock stays behind, which harms nobody: say so and lead back
-        return (_abandoned(lane),)
-    if lane.moved and final:
-        why = f"{outcome.step}: {outcome.reason}"
+    final = retries.is_final(attempt, transient=outcome.transient)
+    why = f"{outcome.step}: {outcome.reason}"
+    if final and lane.failure is not None:  # the next removal takes our lock over
+        return (_abandoned(lane, f"; it is still locked, as {why}"),)
+    if final and lane.moved:
         return _rested(lane, BranchFreed(held=why) if not lane.freed else _kept(lane, why))
     failed = RemovalStepFailed(
         step=outcome.step, attempt=attempt, code=outcome.code, reason=outcome.reason, final=final
@@ -283,6 +289,6 @@ def _kept(lane: Leaving, why: str) -> BranchDropped:
     return BranchDropped(branch=lane.plan.branch or "", at=lane.plan.head, kept=why)
 
 
-def _abandoned(lane: Leaving) -> RemovalAbandoned:
+def _abandoned(lane: Leaving, more: str = "") -> RemovalAbandoned:
     code, reason = lane.failure or ("abandoned", "the removal was given up")
-    return RemovalAbandoned(edition=lane.plan.edition, code=code, reason=reason)
+    return RemovalAbandoned(edition=lane.plan.edition, code=code, reason=reason + more)

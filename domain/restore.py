@@ -6,7 +6,7 @@ a fact.
 
 from msgspec.structs import replace
 
-from domain import demolition
+from domain import demolition, retries, review
 from domain.commands import RestoreLane
 from domain.effects import (
     Applied,
@@ -54,8 +54,6 @@ from domain.states import (
     Returning,
     name,
 )
-
-PATIENCE = 3  # attempts before a step counts as failed
 
 
 def rebuild_lock(lane: str) -> str:
@@ -131,15 +129,7 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
         case Returning(record=record, place=place), LaneRestored() if place is not None:
             return Active(record=replace(record, slug=lane.plan.slug), place=place)
         case Returning(demolition=doomed, home=Reaped() as home), TreeUnexplained() if doomed is not None:
-            return NeedsReview(
-                record=lane.record,
-                cause=fact.cause,
-                reason=fact.reason,
-                paths=fact.paths,
-                count=fact.count,
-                demolition=doomed,
-                home=home,
-            )
+            return review.waiting(lane.record, fact, doomed, home)
         case Returning(demolition=doomed), _ if doomed is not None:
             return replace(lane, demolition=demolition.evolve(doomed, fact))
         case _:
@@ -226,10 +216,9 @@ def learn(lane: Returning, outcome: Outcome) -> tuple[Fact, ...]:
 
 def _not_done(lane: Returning, outcome: NotDone) -> tuple[Fact, ...]:
     if lane.demolition is not None:
-        final = not outcome.transient
-        return (demolition.resisted(lane.demolition, outcome.step, outcome.reason, final=final),)
+        return (demolition.not_done(lane.demolition, outcome),)
     attempt = lane.attempt + 1
-    final = not outcome.transient or attempt >= PATIENCE
+    final = retries.is_final(attempt, transient=outcome.transient)
     if final and lane.rejoined:  # all is back but the lock: say so, rather than undo a good restore
         return (_restored(lane, f"still locked: {outcome.reason}"),)
     if final and lane.applied:

@@ -6,10 +6,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from domain import retries
 from domain.commands import SnapshotLane
 from domain.effects import Capture, Captured, Effect, NotDone, Outcome
 from domain.errors import CannotHold, EvidenceUnavailable, IdentityChanged, UnknownIgnored, WrongState
-from domain.events import Fact, LaneSnapshotted, SnapshotFailed, SnapshotPlanned
+from domain.events import Fact, LaneSnapshotted, SnapshotFailed, SnapshotPlanned, StepFailed
 from domain.evidence import Consent, Ignored, Obstacle, Place, Seen, Unknown
 from domain.paths import display, is_inside
 from domain.states import Active, Lane, NeedsReview, Quarantined, Record, Snapshotting, name
@@ -56,6 +57,8 @@ def evolve(lane: Lane, fact: Fact) -> Lane:
             return replace(of, record=_with(of, fact))
         case Snapshotting(of=of), SnapshotFailed():
             return of
+        case Snapshotting(), StepFailed(attempt=attempt):
+            return replace(lane, attempt=attempt)
         case _:
             return lane
 
@@ -80,12 +83,15 @@ def pending(lane: Snapshotting) -> Effect:
 
 
 def learn(lane: Snapshotting, outcome: Outcome) -> tuple[Fact, ...]:
-    """Returns the facts an outcome amounts to. A capture that failed is asked for again by a person."""
+    """Returns the facts an outcome amounts to. A capture that has failed is asked for again by a person."""
     match outcome:
         case Captured(snapshot=snapshot):
             return (LaneSnapshotted(snapshot=snapshot),)
-        case NotDone(code=code, reason=reason):
-            return (SnapshotFailed(snapshot=lane.snapshot, code=code, reason=reason),)
+        case NotDone(step=step, code=code, reason=reason):
+            attempt = lane.attempt + 1
+            if retries.is_final(attempt, transient=outcome.transient):
+                return (SnapshotFailed(snapshot=lane.snapshot, code=code, reason=reason),)
+            return (StepFailed(step=step, attempt=attempt, code=code, reason=reason),)
         case _:
             return ()
 

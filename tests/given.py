@@ -1,5 +1,6 @@
 """Given facts, when a command, then facts; and for what follows: what is owed, and what an outcome means."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -9,6 +10,7 @@ from domain.effects import Effect, Outcome
 from domain.errors import Refusal
 from domain.events import Fact
 from domain.lane import decide, fold, learn, pending
+from domain.retries import ATTEMPTS
 from domain.states import Lane, name
 
 
@@ -58,6 +60,13 @@ class Given:
         """Asserts what an outcome amounts to, and goes on from there."""
         assert learn(self.lane, outcome) == facts
         return Given(fold(facts, self.lane))
+
+    def tries_again(self, outcome: Outcome, fact: Callable[[int], Fact]) -> "Given":
+        """Asserts that a step is owed again after each failure but the last, and goes on before that one."""
+        lane, owed = self, self.owed
+        for attempt in range(1, ATTEMPTS):
+            lane = lane.learns(outcome, fact(attempt)).owes(owed)
+        return lane
 
     def rests(self, state: str) -> "Given":
         """Asserts that the lane is in that state and nothing is owed."""

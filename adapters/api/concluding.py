@@ -9,6 +9,7 @@ from adapters.api.documents import GoneLane
 from adapters.api.lanes import changed_document
 from adapters.api.problems import plain
 from adapters.api.words import legible
+from domain.creation import KEPT
 from domain.events import ReapingPlanned
 from domain.states import NeedsReview, Quarantined, Reaped, Reaping, Returning, Undoing, name
 
@@ -48,6 +49,9 @@ def _never_came_to_be(done: Done) -> Answer:
         return Answer(document=gone, text="what was left of a failed creation is deleted")
     code, reason = done.problem
     details: dict[str, object] = {"lane": done.lane_id, "state": name(done.lane), "reason": reason}
+    if KEPT in reason:
+        message = f"{reason}. All else was undone; no worktree or directory is left."
+        raise NotReached(code, message, details, "unfinished")
     message = f"{plain(code, reason)}. Everything was undone; no worktree, branch or directory is left."
     raise NotReached(code, message, details, "refused")
 

@@ -15,7 +15,7 @@ from adapters.api.documents import (
 )
 from adapters.api.events import event_document
 from adapters.api.lanes import lane_fields
-from adapters.api.reviewing import comes_back_from, review
+from adapters.api.reviewing import review, safety, waiting_fields
 from adapters.api.text import STEPS, labelled, table
 from adapters.api.words import clock, count, legible, several
 from domain.envelope import stream_of
@@ -23,7 +23,8 @@ from domain.evidence import Unknown
 from domain.lane import fold
 from domain.naming import short_branch
 from domain.paths import display, unpack
-from domain.states import Active, Failed, NeedsReview, Nowhere, Quarantined, Reaped, name
+from domain.review import comes_back_from
+from domain.states import Active, Blocked, Failed, NeedsReview, Nowhere, Quarantined, Reaped, name
 from projections.history import sentence
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def show(reader: Reader, row: Record, observed: Seen | None) -> Answer:
         **lane_fields(row, seen=observed),
         since=str(row["since"]),
         reason=getattr(lane, "reason", None),
+        **waiting_fields(lane),
         snapshots=tuple(map(_snapshot_document, taken)),
         journal=_journal_document(row, events[-LAST:]),
         next=following,
@@ -104,6 +106,8 @@ def next_step(lane: Lane, row: Record, observed: Seen | None) -> str:
     """Returns what to do next about a lane: a command that would not be refused, or what to mend first."""
     slug = row["slug"]
     match lane:
+        case Blocked():
+            return "update Laneyard: this program leaves the lane as it is"
         case _ if row["owed"] is not None:
             return "the next command finishes what was begun"
         case Active(record=record) if record.kind == "primary":
@@ -139,6 +143,7 @@ def _state(row: Record, lane: Lane, parent: str | None) -> Iterator[str]:
     edition = f", edition {row['edition']}" if row["edition"] else ""
     yield f"{row['slug']} is {row['state']}{edition}, since {clock(str(row['since']))}"
     yield from labelled("reason", getattr(lane, "reason", None))
+    yield from safety(lane)
     yield from labelled("name", row["name"])
     yield from labelled("id", row["id"])
     yield from labelled("kind", row["kind"])

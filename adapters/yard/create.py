@@ -14,7 +14,7 @@ from adapters.git.errors import RegistrationUnreadable
 from adapters.git.heads import head_users, read_head
 from adapters.git.parse import parse_batch_check
 from adapters.git.registration import read_registration
-from adapters.lookup import GONE, find_lane
+from adapters.lookup import GONE, find_lane, require_understood
 from adapters.repositories import MANAGED
 from adapters.store.journal import ClaimTaken
 from adapters.yard.yard import Concluded, Done, ended
@@ -78,6 +78,8 @@ async def create(yard: Yard, repository: Repository, wish: Wish, request: Reques
     explicit = branch_ref(wish.branch) if wish.branch is not None else None
     rows = yard.reader.lanes()
     parent = find_lane(rows, repository.key, wish.parent, None) if wish.parent is not None else None
+    if parent is not None:
+        require_understood(parent)
     _require_room(repository)
     taken: set[str] = set()
     while True:
@@ -105,7 +107,7 @@ async def create(yard: Yard, repository: Repository, wish: Wish, request: Reques
 def _created(concluded: Concluded) -> Done:
     match concluded.lane:
         case Failed() | Undoing() | NeedsReview() as lane:
-            code = lane.cause if isinstance(lane, NeedsReview) else lane.code
+            code = lane.detail if isinstance(lane, NeedsReview) else lane.code
             return ended(concluded, (code, lane.reason))
         case _:
             return ended(concluded)
@@ -209,7 +211,7 @@ async def _look_up(yard: Yard, repository: Repository, names: list[str]) -> list
         repository=Location(repository.common),
         stdin="".join(name + "\n" for name in names).encode(),
     )
-    return [each[0] if each else None for each in parse_batch_check(ran.out)]
+    return [each[0] if each else None for each in parse_batch_check(ran.out, len(names))]
 
 
 def _above(ref: str) -> list[str]:

@@ -6,6 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from adapters.git.door import Location
+from adapters.git.errors import GitOutputUnreadable
+from adapters.git.parse import terminated
 from adapters.repositories import Repository
 
 if TYPE_CHECKING:
@@ -32,5 +34,8 @@ async def describe(git: Git, found: Found) -> Repository:
 async def _configuration(git: Git, common: bytes) -> dict[bytes, bytes]:
     arguments = (b"config", b"--local", b"--null", b"--list")
     ran = await git.run(*arguments, repository=Location(common))
-    records = (record.partition(b"\n") for record in ran.out.split(b"\0") if record)
-    return {name.lower(): value for name, _, value in records}
+    records = (record.partition(b"\n") for record in terminated("config", ran.out, b"\0"))
+    settings = {name.lower(): value for name, _, value in records}
+    if b"core.repositoryformatversion" not in settings:  # every repository says that much
+        raise GitOutputUnreadable("config", ran.out)
+    return settings

@@ -63,24 +63,24 @@ def _is_named(lane: NeedsReview) -> bool:
     """Tells whether the review names all that stands in the way, or there is nothing that it could name."""
     if lane.paths or lane.count:
         return lane.count <= len(lane.paths)
-    if lane.cause == "tree_missing":
-        return not os.path.lexists(unpack(lane.demolition.place.path))
-    return lane.cause == "snapshot_damaged"
+    return lane.detail == "tree_missing" and not os.path.lexists(unpack(lane.demolition.place.path))
 
 
 def _is_same(lane: NeedsReview, again: NeedsReview) -> bool:
     """Tells whether a new look has found what the review was about, so that it may be agreed to."""
-    if not again.paths and again.cause not in EVERYTHING:
+    if not again.paths and again.detail not in EVERYTHING:
         return False
-    if lane.cause != "changed_while_reaping" or again.cause == lane.cause:
-        return again.cause == lane.cause
-    return again.cause == "unexplained_entries" or (again.cause == "registration_changed" and not lane.paths)
+    if lane.detail != "changed_while_reaping" or again.detail == lane.detail:
+        return again.detail == lane.detail
+    if again.detail == "registration_changed":
+        return not lane.paths
+    return again.detail == "unexplained_entries"
 
 
 def _consent(lane: NeedsReview) -> Consent:
     if not lane.paths:
         return Consent((".",), WHY)
-    return Consent(lane.paths, WHY) if lane.cause in WHOLE else Consent((), WHY, lane.paths)
+    return Consent(lane.paths, WHY) if lane.detail in WHOLE else Consent((), WHY, lane.paths)
 
 
 async def _discard_resting(yard: Yard, row: Record, lane: Quarantined, request: Request) -> Done:

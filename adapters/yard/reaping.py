@@ -87,7 +87,7 @@ def reaped(concluded: Concluded) -> Done:
     """Returns how a deletion has ended."""
     lane = concluded.lane
     if isinstance(lane, NeedsReview):
-        return ended(concluded, (lane.cause, lane.reason))
+        return ended(concluded, (lane.detail, lane.reason))
     if isinstance(lane, Reaping | Undoing | Returning):
         told = [fact.reason for fact in concluded.facts if isinstance(fact, TreeResisted)]
         return ended(concluded, ("residual", told[-1] if told else "entries could not be deleted"))

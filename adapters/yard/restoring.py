@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from adapters.files.identity import identify
 from adapters.snapshots.capture.capture import verify
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import snapshot_dir
@@ -16,6 +17,7 @@ from domain.errors import SnapshotUnusable, WrongState
 from domain.events import RestoreAbandoned, RestorePlanned
 from domain.naming import numbered
 from domain.paths import display, pack, unpack
+from domain.restore import resting
 from domain.snapshots import lies_in
 from domain.states import Active, NeedsReview, Quarantined, Reaped, name
 
@@ -79,7 +81,7 @@ def _restored(concluded: Concluded) -> Done:
             return ended(concluded, (fact.code, _with_remedy(concluded.lane, fact.reason)))
     lane = concluded.lane
     if isinstance(lane, NeedsReview):
-        return ended(concluded, (lane.cause, lane.reason))
+        return ended(concluded, (lane.detail, lane.reason))
     differences = getattr(concluded.facts[-1], "differences", ())
     more = _held_elsewhere(concluded)
     return ended(concluded, None, *((*differences, *more) if isinstance(lane, Active) else ()))
@@ -121,16 +123,25 @@ def _full_id(lane: Lane, wanted: str | None) -> str | None:
 
 
 def _destination(repository: Repository, lane: Lane, slug: str, taken: set[str]) -> tuple[str, bytes]:
-    """Returns the lane's own place if nothing is there, else the next free one in the managed root."""
+    """Returns the lane's own place if nothing is there, else the next free one in the managed root.
+
+    A place is also free for the very tree that is there already: a restore was killed, or somebody moved it.
+    """
     origin = _origin(lane)
-    if origin is not None and slug not in taken and not os.path.lexists(origin):
+    if origin is not None and slug not in taken and _is_free(origin, lane):
         return slug, origin
     for number in range(1, SUFFIXES):
         chosen = numbered(slug, number)
         path = repository.managed(chosen)
-        if chosen not in taken and not os.path.lexists(path):
+        if chosen not in taken and _is_free(path, lane):
             return chosen, path
     raise WrongState("restored: there is no free place", name(lane))
+
+
+def _is_free(path: bytes, lane: Lane) -> bool:
+    if not os.path.lexists(path):
+        return True
+    return isinstance(lane, Quarantined | NeedsReview) and resting(lane).identity.same(identify(path))
 
 
 def _origin(lane: Lane) -> bytes | None:

@@ -12,9 +12,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
+import trio
 
 from adapters.clock import now
 from adapters.config import repository_configuration, retention
+from adapters.snapshots.files import clear_pool
 from adapters.store.reader import Record
 from adapters.yard.concluded import row_after
 from adapters.yard.reaping import begun, reap, reaped
@@ -105,8 +107,10 @@ async def plan_sweep(
 ) -> Sweep:
     """Writes down which lanes are due, by default those that are now, unless the request has planned before.
 
-    Nothing due is written down only for a request that may come again. Raises CommandReused.
+    Nothing due is written down only for a request that may come again. What killed captures have kept in vain
+    goes at once. Raises CommandReused.
     """
+    await trio.to_thread.run_sync(clear_pool, yard.settings.state_dir)
     if (known := planned_before(yard, request)) is not None:
         return known
     found = candidates(yard, repository) if due is None else due

@@ -19,7 +19,7 @@ from adapters.yard.concluded import Concluded, Done, conclude, ended
 from adapters.yard.describe import describe
 from domain.commands import AdoptLane
 from domain.envelope import lane_of, stream_of
-from domain.errors import CommandReused, VersionMismatch
+from domain.errors import CommandReused, NotARepository, VersionMismatch
 from domain.events import RepositoryRegistered
 from domain.evidence import Place
 from domain.lane import pending
@@ -149,7 +149,9 @@ class Yard:
 
     async def _primary_head(self, repository: Repository) -> tuple[str | None, str | None]:
         """Returns the main checkout's commit and branch; without a commit only the branch."""
-        text = read_head(repository.common) or b""
+        text = read_head(repository.common)
+        if text is None:  # gone since it was found: what is at the root now is not its main checkout
+            raise NotARepository(os.fsdecode(repository.root))
         branch = text.removeprefix(b"ref:").strip().decode("utf-8", "replace")
         try:
             head = await head_of(self.git, repository.common, repository.common)

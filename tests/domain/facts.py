@@ -32,6 +32,7 @@ from domain.events import (
     SnapshotApplied,
     SnapshotFailed,
     SnapshotPlanned,
+    StepFailed,
     SweepFinished,
     SweepPlanned,
     SweptLane,
@@ -139,6 +140,7 @@ creation_failed = CreationFailed(
     step="checkout", code="git_failed", reason="no space left", left=PLACE, branch_made=True
 )
 creation_undone = CreationUndone(code="git_failed", reason="no space left")
+step_failed = StepFailed(step="checkout", attempt=1, code="locked", reason="another process keeps the lock")
 snapshot_planned = SnapshotPlanned(snapshot="s-1", tolerant=False, omit=())
 snapshotted = LaneSnapshotted(snapshot=SNAPSHOT)
 snapshot_failed = SnapshotFailed(snapshot="s-1", code="io_failed", reason="no space left")
@@ -252,6 +254,7 @@ EXAMPLES: tuple[Fact, ...] = (
     created,
     creation_failed,
     creation_undone,
+    step_failed,
     snapshot_planned,
     snapshotted,
     snapshot_failed,

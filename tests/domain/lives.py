@@ -1,5 +1,7 @@
 """Whole lives of the lane, as the streams of facts that tell them."""
 
+from msgspec.structs import replace
+
 from domain.events import (
     CreationFailed,
     CreationUndone,
@@ -50,10 +52,12 @@ from tests.domain.facts import (
     snapshot_failed,
     snapshot_planned,
     snapshotted,
+    step_failed,
     unexplained,
 )
 
 CREATED: tuple[Fact, ...] = (creation_planned, checked_out, created)
+CREATED_LATE = (creation_planned, step_failed, checked_out, step_failed, created)
 SNAPSHOTTED = (*CREATED, snapshot_planned, snapshotted)
 LEAVING = (*SNAPSHOTTED, removal_planned)
 REMOVED = (*LEAVING, locked, moved, freed, quarantined)
@@ -120,13 +124,16 @@ RETURN_ABANDONED = (*REMOVED, restore_planned, restore_abandoned)
 
 LIVES: dict[str, tuple[Fact, ...]] = {
     "created": CREATED,
+    "created at the second go": CREATED_LATE,
     "adopted": (adopted,),
     "snapshotted": SNAPSHOTTED,
+    "snapshotted at the second go": (*CREATED, snapshot_planned, step_failed, snapshotted),
     "snapshot failed": (*CREATED, snapshot_planned, snapshot_failed),
     "removed": REMOVED,
     "removed by force": FORCED,
     "removed with what can be made again": LET_GO,
     "removal abandoned": ABANDONED,
+    "removed by a newer program": (*CREATED, replace(removal_planned, journal_format=5)),
     "restored from quarantine": RETURNED,
     "restore abandoned": RETURN_ABANDONED,
     "reaped": REAPED,

@@ -1,5 +1,7 @@
 """How a lane comes to be, and how nothing stays of one that does not."""
 
+from collections.abc import Callable
+
 import pytest
 
 from domain.commands import CreateLane
@@ -13,7 +15,15 @@ from domain.effects import (
     Unlocked,
 )
 from domain.errors import InvalidOwner, WrongState
-from domain.events import CreationFailed, CreationPlanned, CreationUndone, Fact, LaneCreated
+from domain.events import (
+    CreationFailed,
+    CreationPlanned,
+    CreationUndone,
+    Fact,
+    LaneCreated,
+    StepFailed,
+)
+from domain.evidence import Place
 from domain.states import Active, Failed, Opening
 from tests.domain.facts import (
     ADMIN,
@@ -161,11 +171,16 @@ def test_a_created_lane_stands_at_its_base() -> None:
     assert (lane.record.edition, lane.record.snapshots) == (0, ())
 
 
+def again(step: str) -> Callable[[int], StepFailed]:
+    return lambda attempt: StepFailed(step=step, attempt=attempt, code="branch_exists", reason="it exists")
+
+
 @pytest.mark.parametrize("transient", [True, False])
-def test_a_checkout_that_left_nothing_has_failed_at_once(transient: bool) -> None:
+def test_a_checkout_that_left_nothing_is_tried_again_only_if_it_may_pass(transient: bool) -> None:
     failed = NotDone(step="checkout", code="branch_exists", reason="it exists", transient=transient)
+    planned = given(creation_planned)
     lane = (
-        given(creation_planned)
+        (planned.tries_again(failed, again("checkout")) if transient else planned)
         .learns(
             failed,
             CreationFailed(
@@ -178,6 +193,29 @@ def test_a_checkout_that_left_nothing_has_failed_at_once(transient: bool) -> Non
     )
     assert isinstance(lane, Failed)
     assert (lane.code, lane.reason) == ("branch_exists", "it exists")
+
+
+def test_an_unlock_is_tried_again_and_then_undone() -> None:
+    failed = NotDone(step="unlock", code="branch_exists", reason="it exists", transient=True)
+    given(creation_planned, checked_out).tries_again(failed, again("unlock")).learns(
+        failed,
+        CreationFailed(step="unlock", code="branch_exists", reason="it exists", left=PLACE, branch_made=True),
+    )
+
+
+def test_a_step_of_a_creation_that_took_gives_the_next_its_own_patience() -> None:
+    failed = NotDone(step="unlock", code="branch_exists", reason="it exists", transient=True)
+    given(creation_planned, again("checkout")(3), checked_out).learns(failed, again("unlock")(1))
+
+
+@pytest.mark.parametrize(("left", "made"), [(PLACE, False), (PLACE, True), (None, True)])
+def test_a_half_made_checkout_is_undone_at_once(left: Place | None, made: bool) -> None:
+    given(creation_planned).learns(
+        NotDone(
+            step="checkout", code="git_failed", reason="killed", transient=True, left=left, branch_made=made
+        ),
+        CreationFailed(step="checkout", code="git_failed", reason="killed", left=left, branch_made=made),
+    )
 
 
 def test_a_branch_that_a_failed_checkout_made_is_dropped() -> None:

@@ -15,7 +15,7 @@ from tests.domain.facts import EXAMPLES, registered, sweep_finished, sweep_plann
 from tests.domain.lives import LIVES
 from tests.domain.worlds import answers, requests
 
-STEPS = 15  # the longest saga: a rebuild whose five steps and whose undoing each take all three attempts
+STEPS = 24  # the longest saga: a creation whose steps and whose undoing each take all of their attempts
 OTHERS = (registered, sweep_planned, sweep_finished)
 PREFIXES = {
     fold(facts[:length]): facts[:length] for facts in LIVES.values() for length in range(len(facts) + 1)

@@ -1,5 +1,7 @@
 """The only irreversible step: everything is explained first, or nothing is deleted."""
 
+from collections.abc import Callable
+
 import pytest
 from msgspec.structs import replace
 
@@ -31,6 +33,7 @@ from domain.events import (
 )
 from domain.evidence import CONSENT_LIMIT, Consent, Ignored
 from domain.reaping import held_back
+from domain.retries import ATTEMPTS
 from domain.states import Basis, Edition, NeedsReview, Quarantined, Reaped, Reaping
 from tests.domain.facts import (
     BRANCH,
@@ -163,7 +166,7 @@ def test_what_nothing_explains_goes_to_review_and_stays() -> None:
         .lane
     )
     assert isinstance(lane, NeedsReview)
-    assert (lane.cause, lane.paths, lane.count) == ("changed", ("a", "b"), 2)
+    assert (lane.detail, lane.paths, lane.count) == ("changed", ("a", "b"), 2)
     assert isinstance(lane.home, Quarantined)
 
 
@@ -181,26 +184,64 @@ def test_a_tree_that_cannot_be_walked_goes_to_review() -> None:
     ).rests("needs-review")
 
 
+def busy(step: str) -> NotDone:
+    return NotDone(step=step, code="busy", reason="busy", transient=True)
+
+
+def resisting(step: str) -> Callable[[int], TreeResisted]:
+    return lambda attempt: TreeResisted(
+        path=RESTING, step=step, attempt=attempt, reason="busy", left=(), final=attempt == ATTEMPTS
+    )
+
+
 @pytest.mark.parametrize(
     ("facts", "step"),
-    [
-        (REAPING, "explain"),
-        ((*REAPING, explained), "destroy"),
-        ((*REAPING, explained, destroyed), "deregister"),
-    ],
+    [((*REAPING, explained), "destroy"), ((*REAPING, explained, destroyed), "deregister")],
 )
-def test_what_may_pass_is_tried_three_times_and_is_a_residual_then(
-    facts: tuple[Fact, ...], step: str
-) -> None:
-    lane, owed = given(*facts), given(*facts).owed
-    for attempt in (1, 2, 3):
-        lane = lane.owes(owed).learns(
-            NotDone(step=step, code="busy", reason="busy", transient=True),
-            TreeResisted(
-                path=RESTING, step=step, attempt=attempt, reason="busy", left=(), final=attempt == 3
-            ),
+def test_what_may_pass_is_tried_again_and_is_a_residual_then(facts: tuple[Fact, ...], step: str) -> None:
+    owed = given(*facts).owed
+    lane = given(*facts).tries_again(busy(step), resisting(step))
+    lane = lane.learns(busy(step), resisting(step)(ATTEMPTS)).rests("reaping")
+    lane.when(ReapLane()).then(TreeRetried()).owes(owed)
+
+
+def test_a_tree_that_could_not_be_looked_at_however_often_waits_for_a_person() -> None:
+    lane = given(*REAPING).tries_again(busy("explain"), resisting("explain"))
+    reason = f"explain failed {ATTEMPTS} times: busy"
+    told = TreeUnexplained(cause="repeated_failure", reason=reason, paths=(), count=0)
+    lane.learns(busy("explain"), told).rests("needs-review")
+
+
+@pytest.mark.parametrize("code", ["snapshot_damaged", "tree_present"])
+def test_what_no_later_try_can_mend_waits_for_a_person(code: str) -> None:
+    told = TreeUnexplained(cause=code, reason="git was used in it", paths=(), count=0)
+    failed = NotDone(step="deregister", code=code, reason="git was used in it")
+    lane = given(*REAPING, explained, destroyed).learns(failed, told).rests("needs-review")
+    everything = Consent((".",), "not needed")
+    lane.when(DiscardLane(consent=everything)).then(
+        ReapingPlanned(
+            journal_format=1,
+            edition=1,
+            snapshot_id=None if code == "snapshot_damaged" else "s-1",
+            consent=everything,
         )
-    lane.rests("reaping").when(ReapLane()).then(TreeRetried()).owes(owed)
+    )
+
+
+def test_a_tree_that_is_deleted_is_not_explained_again_when_the_rest_is_discarded() -> None:
+    met = TreeUnexplained(cause="tree_present", reason="the tree is still there", paths=(), count=0)
+    given(*REAPING, explained, destroyed, met).when(DiscardLane(consent=Consent((), "seen"))).then(
+        ReapingPlanned(journal_format=1, edition=1, snapshot_id="s-1", consent=None)
+    ).owes(Deregister(repository=COMMON, place=RESTING_PLACE, reason=EDITION_LOCK)).learns(
+        Deregistered(), LaneReaped(edition=1, snapshot_id="s-1", entries=3, bytes=120, digest="digest-1")
+    )
+
+
+def test_what_of_a_deletion_will_not_pass_is_not_tried_again() -> None:
+    given(*REAPING, explained).learns(
+        Resisted(reason="EPERM", left=("kept",), transient=False),
+        TreeResisted(path=RESTING, step="destroy", attempt=1, reason="EPERM", left=("kept",), final=True),
+    ).rests("reaping")
 
 
 @pytest.mark.parametrize(
@@ -273,7 +314,7 @@ def test_a_lane_in_review_is_not_reaped_as_if_nothing_were_wrong(facts: tuple[Fa
 
 
 @pytest.mark.parametrize("facts", [REBUILD_IN_REVIEW, UNDOING_IN_REVIEW])
-def test_a_half_made_checkout_is_not_reaped_by_snapshot(facts: tuple[Fact, ...]) -> None:
+def test_a_half_made_checkout_is_not_reaped_by_a_snapshot_of_something_else(facts: tuple[Fact, ...]) -> None:
     given(*facts).when(ReapLane(snapshot="s-1")).refused(WrongState, command="reaped", state="needs-review")
 
 

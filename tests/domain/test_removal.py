@@ -208,8 +208,9 @@ def test_a_foreign_lock_is_respected_even_by_force(reason: str) -> None:
     given(*SNAPSHOTTED).when(force(replace(CLEAN, locked=reason))).refused(ForeignLock, reason=reason)
 
 
-def test_a_lock_that_an_abandoned_removal_of_ours_left_is_ours() -> None:
-    assert planned(safe(replace(CLEAN, locked=EDITION_LOCK)), *SNAPSHOTTED).edition == 1
+@pytest.mark.parametrize("lock", [EDITION_LOCK, f"laneyard: returning {LANE}"])
+def test_a_lock_that_a_chapter_of_the_lane_could_not_take_off_is_ours(lock: str) -> None:
+    assert planned(safe(replace(CLEAN, locked=lock)), *SNAPSHOTTED).edition == 1
 
 
 def test_a_snapshot_that_the_lane_does_not_have_is_refused() -> None:

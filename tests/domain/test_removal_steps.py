@@ -30,6 +30,7 @@ from domain.events import (
     WorktreeMoved,
 )
 from domain.evidence import Consent, Identity, Place
+from domain.retries import ATTEMPTS
 from domain.states import Active, Edition, Leaving, Quarantined
 from tests.domain.facts import (
     ADMIN,
@@ -50,9 +51,9 @@ from tests.domain.facts import (
 from tests.domain.lives import CREATED, FORCED, LEAVING, RETURNED, SNAPSHOTTED
 from tests.given import Given, given
 
-LOCK = Lock(repository=COMMON, admin=ADMIN, reason=EDITION_LOCK)
+LOCK = Lock(repository=COMMON, admin=ADMIN, reason=EDITION_LOCK, idle=True)
 UNLOCK = Unlock(repository=COMMON, admin=ADMIN, reason=EDITION_LOCK)
-MOVE = Move(repository=COMMON, place=PLACE, target=RESTING)
+MOVE = Move(repository=COMMON, place=PLACE, target=RESTING, leaving=True)
 FREE = FreeBranch(repository=COMMON, admin=ADMIN, head=HEAD, branch=BRANCH)
 DROP = DropBranch(repository=COMMON, branch=BRANCH, at=HEAD)
 
@@ -140,7 +141,7 @@ def test_a_plan_of_format_3_is_driven_as_a_strict_safe_removal() -> None:
         given(*CREATED, old)
         .owes(LOCK)
         .learns(Locked(), WorktreeLocked())
-        .owes(MOVE)
+        .owes(replace(MOVE, strict=True))
         .learns(Moved(place=Place(RESTING, ADMIN, Identity(64, 1001, 5))), WorktreeMoved(path=RESTING))
         .owes(FREE)
         .learns(Freed(), BranchFreed(), LaneQuarantined(edition=1, path=RESTING))
@@ -160,18 +161,17 @@ def failed(step: str, attempt: int, final: bool) -> RemovalStepFailed:
 
 
 ABANDONED = RemovalAbandoned(edition=1, code="busy", reason="busy")
+STILL_LOCKED = RemovalAbandoned(edition=1, code="busy", reason="busy; it is still locked, as unlock: busy")
 
 
 @pytest.mark.parametrize(("facts", "step"), [(LEAVING, "lock"), ((*LEAVING, locked), "move")])
-def test_before_the_move_three_failures_lead_back(facts: tuple[Fact, ...], step: str) -> None:
-    owed = given(*facts).owed
+def test_before_the_move_a_step_that_has_used_up_its_attempts_leads_back(
+    facts: tuple[Fact, ...], step: str
+) -> None:
     lane = (
         given(*facts)
-        .learns(failing(step, True), failed(step, 1, False))
-        .owes(owed)
-        .learns(failing(step, True), failed(step, 2, False))
-        .owes(owed)
-        .learns(failing(step, True), failed(step, 3, True))
+        .tries_again(failing(step, True), lambda attempt: failed(step, attempt, False))
+        .learns(failing(step, True), failed(step, ATTEMPTS, True))
         .owes(UNLOCK)
         .learns(Unlocked(), ABANDONED)
         .rests("active")
@@ -191,14 +191,15 @@ def test_before_the_move_a_failure_that_will_not_pass_leads_back_at_once(
 @pytest.mark.parametrize("step", ["lock", "move"])
 def test_the_way_back_is_not_forgotten_when_the_unlock_has_to_be_tried_again(step: str) -> None:
     lane: Given = given(*LEAVING).learns(failing(step, False), failed(step, 1, True))
-    for attempt in (1, 2):
-        lane = lane.owes(UNLOCK).learns(failing("unlock", True), failed("unlock", attempt, False))
-    lane.owes(UNLOCK).learns(failing("unlock", True), ABANDONED).rests("active")
+    lane = lane.owes(UNLOCK).tries_again(
+        failing("unlock", True), lambda attempt: failed("unlock", attempt, False)
+    )
+    lane.learns(failing("unlock", True), STILL_LOCKED).rests("active")
 
 
-def test_a_lock_that_stays_behind_does_not_keep_a_removal_from_ending() -> None:
+def test_a_lock_that_stays_behind_does_not_keep_a_removal_from_ending_and_is_told() -> None:
     given(*LEAVING).learns(failing("lock", False), failed("lock", 1, True)).learns(
-        failing("unlock", False), ABANDONED
+        failing("unlock", False), STILL_LOCKED
     ).rests("active")
 
 
@@ -208,10 +209,8 @@ def test_after_the_move_a_branch_that_cannot_be_freed_is_a_warning() -> None:
     resting = given(*LEAVING, locked, moved)
     resting.learns(failing("free-branch", False), *end).rests("quarantined")
     (
-        resting.learns(failing("free-branch", True), failed("free-branch", 1, False))
-        .owes(FREE)
-        .learns(failing("free-branch", True), failed("free-branch", 2, False))
-        .owes(FREE)
+        resting.owes(FREE)
+        .tries_again(failing("free-branch", True), lambda attempt: failed("free-branch", attempt, False))
         .learns(failing("free-branch", True), *end)
         .rests("quarantined")
     )

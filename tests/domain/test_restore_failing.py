@@ -21,7 +21,10 @@ from domain.events import (
     RestoreAbandoned,
     RestoreStepFailed,
     TreeResisted,
+    TreeUnexplained,
 )
+from domain.retries import ATTEMPTS
+from domain.review import cause
 from domain.states import Basis, NeedsReview, Reaped, Returning
 from tests.domain.facts import (
     BRANCH,
@@ -74,24 +77,18 @@ def test_a_tree_that_cannot_be_brought_is_where_it_was(
     planned = given(*before, plan)
     planned.learns(failing(step, False), failed(step, 1, True), ABANDONED).is_now(home)
     (
-        planned.learns(failing(step, True), failed(step, 1, False))
-        .owes(planned.owed)
-        .learns(failing(step, True), failed(step, 2, False))
-        .owes(planned.owed)
-        .learns(failing(step, True), failed(step, 3, True), ABANDONED)
+        planned.tries_again(failing(step, True), lambda attempt: failed(step, attempt, False))
+        .learns(failing(step, True), failed(step, ATTEMPTS, True), ABANDONED)
         .is_now(home)
     )
 
 
 @pytest.mark.parametrize("facts", [(*MOVING, returned), (*REBUILDING, rebuilt, applied)])
 def test_a_branch_that_cannot_be_rejoined_leaves_the_lane_detached(facts: tuple[Fact, ...]) -> None:
-    owed = given(*facts).owed
     given(*facts).learns(failing("rejoin", False), BranchRejoined(branch=None, why="busy"))
     (
         given(*facts)
-        .learns(failing("rejoin", True), failed("rejoin", 1, False))
-        .owes(owed)
-        .learns(failing("rejoin", True), failed("rejoin", 2, False))
+        .tries_again(failing("rejoin", True), lambda attempt: failed("rejoin", attempt, False))
         .learns(failing("rejoin", True), BranchRejoined(branch=None, why="busy"))
     )
 
@@ -126,14 +123,11 @@ def test_a_snapshot_that_cannot_be_applied_is_undone_by_way_of_an_explanation() 
     )
 
 
-def test_applying_is_tried_three_times() -> None:
+def test_applying_is_tried_again() -> None:
     rebuilding = given(*REBUILDING, rebuilt)
     (
-        rebuilding.learns(failing("apply", True), failed("apply", 1, False))
-        .owes(rebuilding.owed)
-        .learns(failing("apply", True), failed("apply", 2, False))
-        .owes(rebuilding.owed)
-        .learns(failing("apply", True), failed("apply", 3, True))
+        rebuilding.tries_again(failing("apply", True), lambda attempt: failed("apply", attempt, False))
+        .learns(failing("apply", True), failed("apply", ATTEMPTS, True))
         .owes(Explain(repository=COMMON, place=REBUILT_PLACE, basis=BASIS))
     )
 
@@ -168,7 +162,8 @@ def test_what_a_failed_rebuild_cannot_explain_goes_to_review() -> None:
 
 
 def test_an_undoing_that_resists_is_a_residual_until_it_is_retried() -> None:
-    def resisted(attempt: int, final: bool) -> TreeResisted:
+    def resisted(attempt: int) -> TreeResisted:
+        final = attempt == ATTEMPTS
         return TreeResisted(
             path=HOME, step="destroy", attempt=attempt, reason="busy", left=("a",), final=final
         )
@@ -176,21 +171,35 @@ def test_an_undoing_that_resists_is_a_residual_until_it_is_retried() -> None:
     outcome = Resisted(reason="busy", left=("a",))
     lane = (
         given(*REBUILD_FAILED, explained)
-        .learns(outcome, resisted(1, False))
-        .learns(outcome, resisted(2, False))
-        .learns(outcome, resisted(3, True))
+        .tries_again(outcome, resisted)
+        .learns(outcome, resisted(ATTEMPTS))
         .rests("returning")
         .lane
     )
     assert isinstance(lane, Returning)
-    given(*REBUILD_FAILED, explained, resisted(3, True), retried).owes(
+    given(*REBUILD_FAILED, explained, resisted(ATTEMPTS), retried).owes(
         Destroy(repository=COMMON, place=REBUILT_PLACE, basis=BASIS, digest="digest-1")
     )
 
 
+def test_an_undoing_that_cannot_be_explained_is_tried_again_or_waits_for_a_person() -> None:
+    given(*REBUILD_FAILED).learns(
+        failing("explain", True),
+        TreeResisted(path=HOME, step="explain", attempt=1, reason="busy", left=(), final=False),
+    )
+    lane = (
+        given(*REBUILD_FAILED)
+        .learns(failing("explain", False), TreeUnexplained(cause="busy", reason="busy", paths=(), count=0))
+        .rests("needs-review")
+        .lane
+    )
+    assert isinstance(lane, NeedsReview)
+    assert cause(lane.detail) == "evidence_unavailable"
+
+
 @pytest.mark.parametrize(("transient", "final"), [(True, False), (False, True)])
 def test_a_step_of_the_undoing_that_fails_is_a_resistance(transient: bool, final: bool) -> None:
-    given(*REBUILD_FAILED).learns(
-        failing("explain", transient),
-        TreeResisted(path=HOME, step="explain", attempt=1, reason="busy", left=(), final=final),
+    given(*REBUILD_FAILED, explained, destroyed).learns(
+        failing("deregister", transient),
+        TreeResisted(path=HOME, step="deregister", attempt=1, reason="busy", left=(), final=final),
     )

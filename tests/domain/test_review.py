@@ -152,7 +152,7 @@ def test_what_a_failed_rebuild_left_is_discarded_and_the_lane_is_reaped_as_befor
         )
         .learns(Explained(digest="digest-1", entries=3, bytes=120), explained)
         .learns(Destroyed(), destroyed)
-        .owes(Deregister(repository=COMMON, place=REBUILT_PLACE, reason=RETURNING_LOCK))
+        .owes(Deregister(repository=COMMON, place=REBUILT_PLACE, reason=RETURNING_LOCK, consent=NOTES))
         .learns(
             Deregistered(),
             RestoreAbandoned(code="discarded", reason="what a failed restore left was discarded"),
@@ -176,7 +176,7 @@ def test_what_a_failed_creation_left_is_discarded_and_the_creation_has_failed() 
         )
         .learns(Explained(digest="digest-1", entries=3, bytes=120), explained)
         .learns(Destroyed(), destroyed)
-        .owes(Deregister(repository=COMMON, place=PLACE, reason=OPENING_LOCK))
+        .owes(Deregister(repository=COMMON, place=PLACE, reason=OPENING_LOCK, consent=NOTES))
         .learns(Deregistered(), CreationUndone(code="git_failed", reason="no space left"))
         .rests("failed")
         .lane

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from domain.commands import SnapshotLane
 from domain.effects import Capture, Captured, NotDone
 from domain.errors import CannotHold, EvidenceUnavailable, IdentityChanged, WrongState
-from domain.events import Fact, LaneSnapshotted, SnapshotFailed, SnapshotPlanned
+from domain.events import Fact, LaneSnapshotted, SnapshotFailed, SnapshotPlanned, StepFailed
 from domain.evidence import Consent, Identity, Obstacle, Unknown
 from domain.states import Active, NeedsReview, Quarantined
 from tests.domain.facts import (
@@ -103,9 +103,14 @@ def test_snapshots_are_kept_in_the_order_in_which_they_were_taken() -> None:
 @pytest.mark.parametrize("transient", [True, False])
 @pytest.mark.parametrize("facts", [CREATED, REMOVED, IN_REVIEW])
 def test_a_capture_that_failed_leaves_the_lane_as_it_was(facts: tuple[Fact, ...], transient: bool) -> None:
-    before = given(*facts).lane
-    given(*facts, snapshot_planned).learns(
-        NotDone(step="capture", code="io_failed", reason="no space left", transient=transient),
+    before, planned = given(*facts).lane, given(*facts, snapshot_planned)
+    failed = NotDone(step="capture", code="io_failed", reason="no space left", transient=transient)
+
+    def again(attempt: int) -> StepFailed:
+        return StepFailed(step="capture", attempt=attempt, code="io_failed", reason="no space left")
+
+    (planned.tries_again(failed, again) if transient else planned).learns(
+        failed,
         SnapshotFailed(snapshot="s-1", code="io_failed", reason="no space left"),
     ).is_now(before)
 

@@ -15,7 +15,8 @@ from domain.effects import (
     Resisted,
     Unexplained,
 )
-from domain.events import CreationFailed, CreationUndone, Fact, TreeResisted
+from domain.events import CreationFailed, CreationUndone, Fact, StepFailed, TreeResisted, TreeUnexplained
+from domain.retries import ATTEMPTS
 from domain.states import Basis, Demolition, Failed, NeedsReview, Undoing
 from tests.domain.facts import (
     BASE,
@@ -85,7 +86,6 @@ def test_a_lane_that_cannot_be_unlocked_is_undone_with_its_branch() -> None:
     [
         Dropped(kept="it has moved"),
         NotDone(step="drop-branch", code="x", reason="it has moved"),
-        NotDone(step="git", code="timeout", reason="it has moved", transient=True),
     ],
 )
 @pytest.mark.parametrize("steps", [4, 1])
@@ -114,29 +114,43 @@ def test_what_a_failed_checkout_cannot_explain_goes_to_review() -> None:
 
 
 STEPS: list[tuple[tuple[Fact, ...], str]] = [
-    (UNDOING, "explain"),
     ((*UNDOING, explained), "destroy"),
     ((*UNDOING, explained, destroyed), "deregister"),
 ]
 
 
 @pytest.mark.parametrize(("facts", "step"), STEPS)
-def test_each_step_of_an_undoing_is_tried_three_times_and_again_when_asked(
+def test_each_step_of_an_undoing_is_tried_again_and_once_more_when_asked(
     facts: tuple[Fact, ...], step: str
 ) -> None:
-    lane = given(*facts)
-    owed = lane.owed
-    for attempt in (1, 2, 3):
-        lane = lane.owes(owed).learns(
-            NotDone(step=step, code="busy", reason="busy", transient=True),
-            TreeResisted(path=HOME, step=step, attempt=attempt, reason="busy", left=(), final=attempt == 3),
-        )
-    assert isinstance(lane.lane, Undoing)
-    lane.rests("opening")
+    def resisted(attempt: int) -> TreeResisted:
+        final = attempt == ATTEMPTS
+        return TreeResisted(path=HOME, step=step, attempt=attempt, reason="busy", left=(), final=final)
+
+    busy = NotDone(step=step, code="busy", reason="busy", transient=True)
+    given(*facts).tries_again(busy, resisted).learns(busy, resisted(ATTEMPTS)).rests("opening")
     given(*facts).learns(
         NotDone(step=step, code="gone", reason="gone"),
         TreeResisted(path=HOME, step=step, attempt=1, reason="gone", left=(), final=True),
     ).rests("opening")
+
+
+def test_what_of_an_undoing_cannot_be_looked_at_waits_for_a_person() -> None:
+    given(*UNDOING).learns(
+        NotDone(step="explain", code="gone", reason="gone"),
+        TreeUnexplained(cause="gone", reason="gone", paths=(), count=0),
+    ).rests("needs-review")
+
+
+def test_a_branch_that_may_go_by_and_by_is_tried_again() -> None:
+    busy = NotDone(step="drop-branch", code="locked", reason="held", transient=True)
+
+    def again(attempt: int) -> StepFailed:
+        return StepFailed(step="drop-branch", attempt=attempt, code="locked", reason="held")
+
+    given(*UNDONE[:-1]).owes(DROP).tries_again(busy, again).learns(
+        busy, CreationUndone(code="git_failed", reason="no space left; the branch stays: held")
+    )
 
 
 def test_a_step_that_took_gives_the_next_its_own_patience() -> None:

@@ -104,6 +104,11 @@ def test_a_snapshot_that_is_damaged_does_not_keep_a_tree_from_being_discarded() 
     given(*IN_REVIEW[:-1], damaged).when(DiscardLane(consent=everything)).then(plan(None, everything))
 
 
+def test_a_snapshot_that_was_damaged_is_read_again_while_nothing_is_agreed_to() -> None:
+    damaged = replace(unexplained, cause="snapshot_damaged")
+    given(*IN_REVIEW[:-1], damaged).when(DiscardLane(consent=Consent((), "seen"))).then(plan("s-1", None))
+
+
 def test_the_lane_comes_back_from_the_snapshot_that_explained_what_was_deleted() -> None:
     record = record_of(given(*RESNAPSHOTTED, plan("s-1"), explained, unexplained).lane)
     assert record.editions[-1].snapshot_id == "s-1"

@@ -68,7 +68,7 @@ def _read_or_deleted(effect: Effect) -> tuple[Outcome, ...]:
         case effects.Destroy():
             return (effects.Destroyed(), effects.Resisted(reason="busy", left=("mnt",)), surprise)
         case effects.Deregister():
-            return (effects.Deregistered(),)
+            return (effects.Deregistered(), surprise)
         case _:
             raise AssertionError(f"nothing is known of {effect}")
 

@@ -68,6 +68,8 @@ def test_a_created_lane_has_its_row() -> None:
         "position": 3,
         "version": 3,
         "owed": None,
+        "blocked": None,
+        "detail": None,
     }
 
 
