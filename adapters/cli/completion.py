@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SHELLS = ("bash", "zsh", "tcsh")
 ABOUT = re.compile(r"^  (\w+) .*?  +(\S.*)$", re.MULTILINE)  # a word and what it does, as the help has them
 LANES, EVERY_LANE = "lanes", "every-lane"  # what the scripts ask for; not for people
-OF_THE_PAST = ("restore", "show", "log", "snapshot list")  # commands that also take lanes which are gone
+OF_THE_PAST = ("restore", "show", "log", "replay", "snapshot list")  # these take lanes that are gone
 
 # Both scripts pass on which repository and which state directory the line is about. They read the answer as
 # data: `compgen -W` would expand it.

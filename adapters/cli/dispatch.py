@@ -19,6 +19,7 @@ COMMANDS = {
     "list": "looking",
     "show": "looking",
     "log": "looking",
+    "replay": "replaying",
     "diff": "looking",
     "verify": "upkeep",
     "rebuild": "changing",

@@ -21,11 +21,12 @@ from adapters.config import place
 from adapters.files.errors import LockHeld
 from adapters.files.oslock import OsLock
 from adapters.git.errors import GitError
+from adapters.snapshots.unfinished import left_about
 from adapters.store.connection import sqlite_version
 from adapters.store.errors import StoreMissing
 from adapters.store.reader import Reader
 from adapters.wiring import git_door
-from domain.paths import display, unpack
+from domain.paths import display, pack, unpack
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 ROOM = 64 << 20  # bytes: below it a snapshot or a backup may not fit any more
 GIT_NEEDED = (2, 36)  # `core.fsync`; an older one takes no heed of it, and our refs may not be on the disk
+NAMED = 100  # unfinished files
 PATIENCE = 5.0  # seconds of silence after which a service is said not to answer
 
 
@@ -49,6 +51,17 @@ def run_doctor(arguments: Namespace) -> int:
         wrong = sum(not each["ok"] for each in checks)
         say(f"{count(wrong, 'check')} failed" if wrong else "everything is in order to work")
     return DONE if all(each["ok"] for each in checks) else UNFINISHED
+
+
+def _unfinished_checks(common: bytes) -> list[dict[str, Any]]:
+    """Names what a killed git has left: harmless, and nobody's to delete who cannot know that it is over."""
+    found = left_about(common)
+    if not found:
+        return []
+    named = ", ".join(display(pack(path)) for path in found[:NAMED])
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    whose = "of a git that runs or was killed; what is no lock 'git gc' deletes, within two weeks"
+    return [_check("unfinished", True, f"{count(len(found), 'entry')} {whose}: {named}{more}")]
 
 
 def _check(name: str, ok: bool, message: str) -> dict[str, Any]:
@@ -127,6 +140,7 @@ def _store_checks(settings: Settings) -> list[dict[str, Any]]:
                 there = os.path.isdir(unpack(str(row["common"])))
                 where = display(str(row["root"]))
                 checks.append(_check("repository", there, where if there else f"{where} is not there"))
+                checks += _unfinished_checks(unpack(str(row["common"]))) if there else []
     except StoreMissing:
         checks.append(_check("log", True, "nothing has been recorded yet"))
     except PersistenceError as error:

@@ -5,11 +5,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from adapters.cli.included import add_included, attached
+
 FARTHEST = (1 << 53) - 1  # of positions; the service takes no others
 EDITIONS = 1 << 31
 GLOB = 100  # characters
-INCLUDED = "--include-ignored"
-ALL = "\0"  # its value where it stands alone: what no word of a command line can be
 NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 EPILOG = """\
@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Returns what was understood, and the rest. Raises Misused."""
-        given = _attached(args or ())
+        given = attached(args or ())
         at = self._first(given) if self.words else None
         if at is None or given[at] not in self.words:
             return super().parse_known_args(None if args is None else given, namespace)
@@ -80,55 +80,6 @@ class Parser(argparse.ArgumentParser):
         if action.nargs is None and arg_strings == ["--"]:
             return self._get_value(action, "--")
         return super()._get_values(action, arg_strings)
-
-
-def _attached(given: Sequence[str]) -> list[str]:
-    """Returns the words with a value for a bare `--include-ignored`: what follows it is no pattern."""
-    end = given.index("--") if "--" in given else len(given)
-    return [f"{each}={ALL}" if each == INCLUDED and at < end else each for at, each in enumerate(given)]
-
-
-class _Included(argparse.Action):
-    """Collects patterns, or remembers that all is meant."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,  # noqa: ANN401 (as theirs)
-        option_string: str | None = None,
-    ) -> None:
-        """Raises Misused where both are said."""
-        before = getattr(namespace, self.dest)
-        if before is not None and (before is True) != (values == ALL):
-            parser.error(f"{INCLUDED} stands alone or with patterns, not both")
-        setattr(namespace, self.dest, True if values == ALL else [*(before or ()), values])
-
-
-def _pattern(text: str) -> str:
-    """Returns a pattern, or what stands for all."""
-    from adapters.ignored.patterns import Pattern
-
-    if text == ALL:
-        return text
-    if any("\ud800" <= each <= "\udfff" for each in text):
-        raise argparse.ArgumentTypeError("a PATTERN is text: write ? for other bytes")
-    try:
-        if Pattern(text).negated:
-            raise argparse.ArgumentTypeError(f"{text[:40]!r} names nothing, it takes back")
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
-
-
-def _add_included(parser: Parser) -> None:
-    parser.add_argument(
-        INCLUDED,
-        action=_Included,
-        type=_pattern,
-        metavar="[=PATTERN]",
-        help="also ignored files: what is not rebuildable, or what patterns as in a .gitignore name",
-    )
 
 
 def build_parser() -> Parser:
@@ -217,7 +168,7 @@ def _add_making(commands: "_Commands[Parser]") -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     snapshot.add_argument("lane", metavar="LANE")
-    _add_included(snapshot)
+    add_included(snapshot)
     snapshot.set_defaults(word=None)
     _add_looking_at_snapshots(snapshot)
 
@@ -250,7 +201,7 @@ def _add_ending(commands: "_Commands[Parser]") -> None:
     remove.add_argument("--force", action="store_true", help="also what a snapshot cannot hold, by consent")
     remove.add_argument("--reap", action="store_true", help="and delete it at once, keeping a snapshot")
     remove.add_argument("--delete-branch", action="store_true", help="and delete its branch")
-    _add_included(remove)
+    add_included(remove)
     restore = commands.add_parser("restore", help="bring a lane back")
     restore.add_argument("lane", metavar="LANE")
     restore.add_argument("--edition", type=_edition, metavar="N", help="which removal, by default the last")
@@ -278,6 +229,12 @@ def _add_reading(commands: "_Commands[Parser]") -> None:
     log.add_argument("--after", type=_position, default=0, metavar="POSITION", help="only later events")
     log.add_argument("--type", type=_glob, metavar="GLOB", help="only such events, for instance 'lane.*'")
     log.add_argument("--follow", action="store_true", help="go on with what comes")
+    replay = commands.add_parser("replay", help="a lane's log explained, event by event")
+    replay.add_argument("lane", metavar="LANE")
+    replay.add_argument("--to", type=_position, metavar="POSITION", help="only up to this position")
+    shown = replay.add_mutually_exclusive_group()
+    shown.add_argument("--step", action="store_true", help="wait for Enter after each event")
+    shown.add_argument("--dry-drive", action="store_true", help="only what a recovery would do next")
     diff = commands.add_parser("diff", help="what changed between two positions of the log")
     diff.add_argument("before", type=_position, metavar="POSITION")
     diff.add_argument("after", type=_position, metavar="POSITION")

@@ -114,6 +114,19 @@ OPERATIONS = {
         "an empty line says only that the stream lives. A client that does not read is dropped; it goes on "
         "after the last position that it has.",
     ),
+    "replayLane": Words(
+        "lanes",
+        "Explain a lane's log",
+        "Explains the log of one lane, event by event and from the log alone: what was owed, which effect "
+        "ran and what it saw, what that has made of the lane, field by field, and what was owed then. Each "
+        "line of application/x-ndjson is a ReplayedEvent. Also of a lane that never came to be.",
+    ),
+    "dryDriveLane": Words(
+        "lanes",
+        "Tell what a recovery would do",
+        "Tells what a recovery would do next for a lane as it is, or was at a position, what it would look "
+        "at first, and whether it would be tried again. Nothing is done, locked or written.",
+    ),
     "diff": Words(
         "events",
         "Compare two positions",

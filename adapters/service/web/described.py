@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from adapters.api import events
+from adapters.api import events, replaying
 from adapters.api.problems import UNUSABLES
 from adapters.config import settings
 from adapters.ignored import wanted
@@ -66,6 +66,7 @@ HEADERS: dict[str, Any] = {
 OURS = (
     errors,
     events,
+    replaying,
     capturing,
     create,
     settings,
@@ -109,6 +110,7 @@ def headers_of(operation: str, status: str) -> dict[str, Any]:
 def _is_change(operation: str) -> bool:
     return operation not in {
         *("listLanes", "resolveLane", "showLane", "reviewLane", "listEvents", "followEvents", "diff"),
+        *("replayLane", "dryDriveLane"),
         *("listRepositories", *OF_SNAPSHOTS, "showSweep", "showCommand", "showHealth", "metrics"),
     }
 

@@ -27,12 +27,22 @@ MORE = {  # what an operation answers besides JSON and text, by media type
         "application/x-ndjson": "An Event of JSON on each line, or an empty line.",
         "text/plain": "The lines that people read, or an empty line.",
     },
+    "replayLane": {
+        "application/x-ndjson": "A ReplayedEvent of JSON on each line.",
+        "text/plain": "What the command line prints.",
+    },
     "metrics": {"text/plain": "Prometheus' text format."},
     "diffSnapshot": {"text/plain": "What `git diff` prints, and what is held apart from git."},
     "readSnapshotContent": {"application/octet-stream": "The bytes of the file, or the link's target."},
 }
 UNREADY = ("showHealth", "503")  # the same document as 200
-ONLY = {"followEvents", "metrics", "diffSnapshot", "readSnapshotContent"}  # those that have no document
+ONLY = {
+    "followEvents",
+    "replayLane",
+    "metrics",
+    "diffSnapshot",
+    "readSnapshotContent",
+}  # those that have no document
 
 
 def describe(app: Litestar) -> bytes:

@@ -94,6 +94,12 @@ From = Annotated[
     int, QueryParameter(name="from", ge=-POSITION, le=POSITION, description="The earlier position.")
 ]
 To = Annotated[int, QueryParameter(name="to", ge=-POSITION, le=POSITION, description="The later position.")]
+UpTo = Annotated[
+    int | None,
+    QueryParameter(
+        name="to", ge=-POSITION, le=POSITION, description="Only up to and with this position of the log."
+    ),
+]
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=1000, description="Events on a page at most.")]
 Glob = Annotated[
     str | None,

@@ -8,9 +8,17 @@ from litestar import Response, get, post
 from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 
-from adapters.api import bodies, documents, operations
+from adapters.api import bodies, documents, operations, replay_documents
 from adapters.api.resolve import Resolved
-from adapters.service.web import commanding, following, making, reading, snapshot_routes, sweeping
+from adapters.service.web import (
+    commanding,
+    following,
+    making,
+    reading,
+    replaying,
+    snapshot_routes,
+    sweeping,
+)
 from adapters.service.web.parameters import (
     After,
     At,
@@ -32,6 +40,7 @@ from adapters.service.web.parameters import (
     States,
     To,
     Undone,
+    UpTo,
     Wanted,
 )
 from adapters.service.web.responding import Http, typed
@@ -83,6 +92,20 @@ async def show_lane(request: Http, lane: LaneId) -> Response[documents.ShownLane
 async def review_lane(request: Http, lane: LaneId) -> Response[documents.ReviewedLane]:
     """Shows why a lane waits for a person, and the ways out."""
     return await typed(reading.review_lane(request, lane))
+
+
+@get("/v1/lanes/{lane:str}/replay", operation_id="replayLane")
+async def replay_lane(
+    request: Http, lane: LaneId, to: UpTo = None
+) -> Response[replay_documents.ReplayedEvent]:
+    """Explains a lane's log event by event: one a line as application/x-ndjson, or as people read it."""
+    return await typed(replaying.replay(request, lane, to))
+
+
+@get("/v1/lanes/{lane:str}/dry-drive", operation_id="dryDriveLane")
+async def dry_drive_lane(request: Http, lane: LaneId, to: UpTo = None) -> Response[replay_documents.DryDrive]:
+    """Tells what a recovery would do next for a lane, without doing it."""
+    return await typed(replaying.dry_drive(request, lane, to))
 
 
 @get("/v1/events", operation_id="listEvents")
@@ -212,6 +235,7 @@ ON_LANES = tuple(
 )
 HANDLERS = (
     *(list_lanes, create, resolve_lane, show_lane, review_lane, *ON_LANES),
+    *(replay_lane, dry_drive_lane),
     *(list_events, follow_events, differ, list_repositories, register, *snapshot_routes.HANDLERS),
     *(show_sweep, sweep, show_command, answer_command, rebuild, show_health),
 )

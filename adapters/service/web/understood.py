@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("http://", "https://")
 REPEATED = {"state", "below", "path"}  # parameters that may be given more than once
-NUMBERS = {"at"}  # may be left out; the framework takes the word null for that
+NUMBERS = {"at", "to"}  # may be left out; the framework takes the word null for that
 CHARSETS = {"utf-8", "utf8", "us-ascii"}
 
 

@@ -231,10 +231,13 @@ def test_a_review_names_the_ways_out(tmp_path: Path) -> None:
         [row] = reader.lanes()
         answer = showing.review(reader, row)
     shape = decoded(answer)
-    assert list(shape)[-5:] == ["cause", "reason", "paths", "count", "exits"]
+    assert list(shape)[-7:] == ["reason", "found", "safe", "remedy", "paths", "count", "exits"]
+    assert (shape["cause"], shape["detail"]) == ("evidence_unavailable", "changed")
     assert shape["exits"] == ["--put-back", "--resnapshot", "--discard"]
     slug, lines = row["slug"], answer.text.splitlines()
-    assert lines[0] == f"{slug} waits for a person: {shape['reason']} [{shape['cause']}]"
+    assert lines[0] == f"{slug} waits for a person: {shape['reason']} [{shape['detail']}]"
+    assert f"{shape['found']} [{shape['cause']}]: {shape['remedy']}" in lines
+    assert f"{shape['safe']}; the ways out:" in lines
     assert lines[-1] == f"  laneyard review {slug} --discard     delete it, with a recorded consent"
 
 

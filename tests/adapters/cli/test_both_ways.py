@@ -119,6 +119,14 @@ log
 log fix
 log --type lane.*
 log --after 5
+replay fix
+replay fix --to 9
+replay fix --to 1
+replay fix --to 9999
+replay fix --dry-drive
+replay fix --dry-drive --to 6
+replay primary
+replay nobody
 diff 2 5
 list --at 9
 rebuild
@@ -225,7 +233,7 @@ OPTIONS = (
 def test_odd_words_are_answered_alike(both: Pair, form: tuple[str, ...]) -> None:
     both("create", "fix")
     for word in ODD:
-        for command in ("show", "snapshot", "remove", "restore", "reap", "review", "log", "create"):
+        for command in ("show", "snapshot", "remove", "restore", "reap", "review", "log", "replay", "create"):
             both(*form, command, *(("--", word) if word.startswith("-") else (word,)))
         for command in OPTIONS:
             *before, option = command.split()
@@ -245,6 +253,8 @@ def test_odd_numbers_are_answered_alike(both: Pair, form: tuple[str, ...]) -> No
     for number in NUMBERS:
         both(*form, "list", f"--at={number}")
         both(*form, "log", f"--after={number}")
+        both(*form, "replay", "fix", f"--to={number}")
+        both(*form, "replay", "fix", "--dry-drive", f"--to={number}")
         both(*form, "restore", "fix", f"--edition={number}")
         both(*form, "diff", "--", "5", number)
         both(*form, "diff", "--", number, "5")
@@ -316,6 +326,7 @@ create x
 log
 log fix
 log fix -C HOME/app
+replay fix -C HOME/app
 sweep
 sweep --apply
 rebuild

@@ -67,7 +67,7 @@ def serve_lanes(desk: Desk, slugs: tuple[str, ...] = SLUGS) -> Reply:
 @needs_bash
 def test_commands_are_completed(shell: Callable[..., list[str]]) -> None:
     assert shell("") == list(commands())
-    assert shell("re") == ["remove", "restore", "reap", "review", "rebuild"]
+    assert shell("re") == ["remove", "restore", "reap", "review", "replay", "rebuild"]
     assert shell("-C", "x", "--json", "reb") == ["rebuild"]
 
 

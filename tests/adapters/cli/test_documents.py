@@ -177,6 +177,7 @@ def codes_in(node: ast.AST) -> list[ast.expr | None]:
 
 def test_the_page_has_every_code_of_what_was_not_done_and_no_other() -> None:
     page = (ROOT / "docs/errors.md").read_text(encoding="utf-8").partition("## How far a change has come")[2]
+    page = re.sub("<!-- generated: causes -->.*?<!-- end -->", "", page, flags=re.DOTALL)
     cells = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
     assert {code for cell in cells for code in re.findall("`([a-z_]+)`", cell)} == told_codes()
 

@@ -135,14 +135,14 @@ READING = (["list"], ["show", "fix"], ["log"], ["diff", "0", "6"], ["list", "--a
 
 @pytest.mark.engine_only("the log is changed behind the program's back")
 @pytest.mark.parametrize("tag", ["lane.teleported@1", "lane.created@9"])
-def test_an_event_of_a_newer_program_is_named_and_nothing_goes_past_it(
+def test_an_event_of_a_newer_program_that_is_no_lanes_is_named_and_nothing_goes_past_it(
     desk: Desk, laneyard: Laneyard, tag: str
 ) -> None:
     laneyard("create", "fix")
     rewrite(
         desk,
         "INSERT INTO event(stream, version, type, state, hash) "
-        f"VALUES ('lane-x', 1, '{tag}', x'7b7d', zeroblob(32))",
+        f"VALUES ('yard-x', 1, '{tag}', x'7b7d', zeroblob(32))",
     )
     before = desk.git("for-each-ref")
     for command in (*READING, ["create", "other"], ["remove", "fix"], ["rebuild"]):

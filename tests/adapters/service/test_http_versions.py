@@ -166,6 +166,9 @@ class Broken:
             raise ZeroDivisionError("a bug")
         return await self._inner.perform(effect)
 
+    async def settle(self, effect: Effect) -> None:
+        await self._inner.settle(effect)
+
 
 @pytest.mark.slow
 async def test_a_bug_in_one_lanes_driver_stops_that_lane_and_no_other(
