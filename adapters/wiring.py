@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from adapters.clock import now
 from adapters.engine import Engine, Performer, Request
+from adapters.files.durable import sync_file_systems
 from adapters.git.door import Git
 from adapters.inspector import Inspector
 from adapters.ownership import own_state_dir
@@ -72,6 +73,8 @@ def open_store(settings: Settings, committed: Callable[[], None] | None = None) 
     lock = own_state_dir(settings)
     try:
         clear_beginnings(settings.state_dir)
+        if not os.path.exists(settings.store):  # a start that was killed may have made the directory
+            sync_file_systems(settings.state_dir)
         journal = Journal(settings.store, now, committed)
         try:
             yield journal

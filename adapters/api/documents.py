@@ -5,14 +5,15 @@ Field order is part of the command line's promise. What is unset is left out.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
-from adapters.api.observed import ObservedIgnored
+from adapters.api.observed import ObservedIgnored, ObservedObstacles, ObservedPaths
+from adapters.api.observed import Time as Time
 from domain.events import Kind
-from domain.evidence import Obstacle
+from domain.review import Cause, Exit
 
 State = Literal[
     "opening",
@@ -24,9 +25,9 @@ State = Literal[
     "reaping",
     "reaped",
     "needs-review",
+    "blocked",
     "failed",
 ]
-Time = Annotated[str, Meta(extra_json_schema={"extra": {"format": "date-time"}})]
 Outcome = Literal["done", "unfinished", "refused", "unavailable"]
 
 
@@ -50,26 +51,12 @@ class ObservedText(Document, frozen=True, kw_only=True):
     unknown: str | UnsetType = UNSET
 
 
-class ObservedPaths(Document, frozen=True, kw_only=True):
-    """Packed paths that were seen and when, or why they are unknown."""
-
-    value: tuple[str, ...] | UnsetType = UNSET
-    at: Time | UnsetType = UNSET
-    unknown: str | UnsetType = UNSET
-
-
-class ObservedObstacles(Document, frozen=True, kw_only=True):
-    """What a snapshot could not hold, as it was seen and when, or why that is unknown."""
-
-    value: tuple[Obstacle, ...] | UnsetType = UNSET
-    at: Time | UnsetType = UNSET
-    unknown: str | UnsetType = UNSET
-
-
 class Lane(Document, frozen=True, kw_only=True):
     """A lane as the log has it, then what was observed just now.
 
     `path` is for reading; where it is not UTF-8, `path_encoded` is exact. `If-Match` compares `version`.
+    `blocked` says why only a newer program may touch it. `cause` and, finer, `detail` say why it waits for a
+    person.
     """
 
     id: str
@@ -90,6 +77,9 @@ class Lane(Document, frozen=True, kw_only=True):
     position: int
     repository: str
     version: int
+    blocked: str | UnsetType = UNSET
+    cause: Cause | UnsetType = UNSET
+    detail: str | UnsetType = UNSET
     present: ObservedFlag | UnsetType = UNSET
     branch_now: ObservedText | UnsetType = UNSET
     head_now: ObservedText | UnsetType = UNSET
@@ -164,23 +154,30 @@ class LaneJournal(Document, frozen=True, kw_only=True):
 
 
 class ShownLane(Lane, frozen=True, kw_only=True):
-    """Everything about a lane."""
+    """Everything about a lane; of one that waits for a person also what is `safe`, and the ways out."""
 
     since: Time
     reason: str | None
+    safe: str | UnsetType = UNSET
+    exits: tuple[Exit, ...] | UnsetType = UNSET
     snapshots: tuple[SnapshotDocument, ...]
     journal: LaneJournal
     next: str
 
 
 class ReviewedLane(Lane, frozen=True, kw_only=True):
-    """Why a lane waits for a person, and the ways out."""
+    """Why a lane waits for a person, and the ways out.
 
-    cause: str
+    `found` says what its cause means, `reason` what was met, `safe` what still exists and where.
+    """
+
     reason: str
+    found: str
+    safe: str
+    remedy: str
     paths: tuple[str, ...]
     count: int
-    exits: tuple[str, ...]
+    exits: tuple[Exit, ...]
 
 
 class Candidate(Document, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from adapters.api.documents import Actor, Event
 from adapters.api.words import clock, legible
 from domain.envelope import lane_of, stream_of
 from domain.errors import NoSuchLane, Refusal
+from domain.formats import Foreign
 from projections.history import sentence
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from adapters.store.reader import Reader
     from domain.envelope import Envelope
+    from domain.events import Fact
 
 
 @dataclass(eq=False)
@@ -76,8 +78,13 @@ def event_document(envelope: Envelope) -> Event:
         time=envelope.time,
         actor=Actor(uid=actor.uid, pid=actor.pid, client=actor.client),
         cause=envelope.cause,
-        fact=msgspec.to_builtins(envelope.fact),
+        fact=msgspec.to_builtins(_told(envelope.fact)),
     )
+
+
+def _told(fact: Fact) -> object:
+    """Returns what the log says, also where this program does not know what it means."""
+    return fact.told if isinstance(fact, Foreign) else fact
 
 
 def event_json(envelope: Envelope) -> bytes:
@@ -92,7 +99,7 @@ def event_json(envelope: Envelope) -> bytes:
             "time": envelope.time,
             "actor": envelope.actor,
             "cause": envelope.cause,
-            "fact": envelope.fact,
+            "fact": _told(envelope.fact),
         }
     )
 

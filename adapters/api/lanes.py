@@ -8,19 +8,15 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from adapters.api.answers import Answer
-from adapters.api.documents import (
-    ChangedLane,
-    Lane,
-    ObservedObstacles,
-    ObservedPaths,
-    ObservedText,
-)
-from adapters.api.observed import IgnoredPath, ObservedIgnored
+from adapters.api.documents import ChangedLane, Lane, ObservedText
+from adapters.api.observed import IgnoredPath, ObservedIgnored, ObservedObstacles, ObservedPaths
 from adapters.api.text import table
 from adapters.lookup import GONE
 from adapters.store.reader import records
+from domain import review
 from domain.errors import NoSuchPosition
 from domain.evidence import Unknown
+from domain.formats import LaneBlocked
 from domain.naming import short_branch
 from domain.paths import display, is_text
 from projections import lanes as lanes_table
@@ -56,6 +52,10 @@ def lane_fields(row: Record, *, glance: Glance | None = None, seen: Seen | None 
     """Returns the fields that every document of a lane begins with."""
     fields: dict[str, Any] = {name: row[name] for name in RECORDED}
     fields |= _path(row["path"])
+    if row["blocked"] is not None:
+        fields["blocked"] = row["blocked"]
+    if row["detail"] is not None:
+        fields |= {"cause": review.cause(str(row["detail"])), "detail": row["detail"]}
     if glance is not None:
         fields |= {"present": glance.present, "branch_now": glance.branch_now, "head_now": glance.head_now}
     return fields if seen is None else fields | _observed(seen)
@@ -129,7 +129,14 @@ def _listed(lanes: Sequence[Lane]) -> str:
     text = table(("LANE", "STATE", "BRANCH", "HEAD", "EDITION", "PATH"), rows)
     if any(cell.endswith(CHANGED) for _, _, branch, head, *_ in rows for cell in (branch, head)):
         text += f"\n{CHANGED} as it is now; 'laneyard list --json' has what was recorded beside it"
-    return text
+    blocked = (str(LaneBlocked(each.slug, each.blocked)) for each in lanes if each.blocked)
+    waiting = (_waits(each.slug, each.cause) for each in lanes if each.cause)
+    return "\n".join((text, *blocked, *waiting))
+
+
+def _waits(slug: str, cause: review.Cause) -> str:
+    """Returns why a lane waits for a person, in a line."""
+    return f"{slug} needs review: {review.CAUSES[cause][0]}; see 'laneyard review {slug}' [{cause}]"
 
 
 def _cells(lane: Lane) -> tuple[str, ...]:

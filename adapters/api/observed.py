@@ -1,4 +1,4 @@
-"""What git ignores, as it is encoded where a lane was looked at."""
+"""Paths of a lane that was looked at, as they are encoded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
+
+from domain.evidence import Obstacle
+
+Time = Annotated[str, Meta(extra_json_schema={"extra": {"format": "date-time"}})]
 
 
 class IgnoredPath(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "class"}):
@@ -22,5 +26,21 @@ class ObservedIgnored(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen and when, or why it is unknown."""
 
     value: tuple[IgnoredPath, ...] | UnsetType = UNSET
-    at: Annotated[str, Meta(extra_json_schema={"extra": {"format": "date-time"}})] | UnsetType = UNSET
+    at: Time | UnsetType = UNSET
+    unknown: str | UnsetType = UNSET
+
+
+class ObservedPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """Packed paths that were seen and when, or why they are unknown."""
+
+    value: tuple[str, ...] | UnsetType = UNSET
+    at: Time | UnsetType = UNSET
+    unknown: str | UnsetType = UNSET
+
+
+class ObservedObstacles(msgspec.Struct, frozen=True, kw_only=True):
+    """What a snapshot could not hold, as it was seen and when, or why that is unknown."""
+
+    value: tuple[Obstacle, ...] | UnsetType = UNSET
+    at: Time | UnsetType = UNSET
     unknown: str | UnsetType = UNSET

@@ -9,6 +9,7 @@ from adapters.api.answers import Answer
 from adapters.api.concluding import changed, reaped
 from adapters.api.documents import Rebuilt, Registered
 from adapters.api.words import count, legible, several
+from adapters.lookup import require_understood
 from adapters.yard import create as creating
 from adapters.yard import ending, putting_away
 from adapters.yard.yard import known_repository
@@ -146,10 +147,11 @@ def slug(done: Done, row: Record) -> str:
 
 
 def found(yard: Yard, lane: str) -> tuple[Record, Repository]:
-    """Returns a lane's row and its repository. Raises NoSuchLane."""
+    """Returns a lane's row and its repository. Raises NoSuchLane, LaneBlocked."""
     row = yard.reader.row(lane)
     if row is None:
         raise NoSuchLane(lane)
+    require_understood(row)
     repository = known_repository(yard.reader, unpack(str(row["repository"])))
     assert repository is not None
     return row, repository

@@ -13,7 +13,7 @@ from adapters.api.answers import NotReached
 from adapters.api.bodies import misfit
 from adapters.api.documents import Problem
 from adapters.api.words import legible
-from adapters.files.errors import FilesError
+from adapters.files.errors import FilesError, Halfway
 from adapters.git.errors import GitError, GitFailed, GitMissing, GitTimedOut
 from adapters.ownership import StateLocked
 from adapters.store.codec import StoreNewer, StoreUnreadable
@@ -105,6 +105,14 @@ UNUSABLES: tuple[tuple[type[Exception], str, int, Outcome, str, str], ...] = (
         "refused",
         "Git has given no answer, or one that cannot be read.",
         "Mend what git complains of and try again.",
+    ),
+    (
+        Halfway,
+        "stopped_halfway",
+        503,
+        "unfinished",
+        "Something was begun that could be neither finished nor undone.",
+        "The next command goes on with it once the cause is mended.",
     ),
     (
         FilesError,

@@ -1,27 +1,32 @@
 """Small files that are whole and on the disk, or not there, whatever happens in between."""
 
 import errno
+import fcntl
+import hashlib
 import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 
 from adapters.files.descriptors import DIRECTORY, READ, located, owned, parent_of
-from adapters.files.errors import LockFileHeld, NotRegular, TooLarge
-from adapters.files.kernel import rename_without_replacing
+from adapters.files.errors import Halfway, LockFileHeld, NotRegular, TooLarge
+from adapters.files.kernel import rename_without_replacing, sync_file_system
 
 TEMPORARY = b".laneyard-"  # how the name of a file begins that is not yet, or never came to be, in its place
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+UNNAMED = os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC
+NAMED_ONLY = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)  # a file system where a new file has a name
 
 
 def write_new(path: bytes, data: bytes, mode: int = 0o600) -> None:
     """Creates the file with all of the data in one step (mode less the umask), or not at all.
 
-    Raises FileExistsError or another OSError. A crash may leave a file named `.laneyard-…` beside it.
+    Raises FileExistsError or another OSError.
     """
     with parent_of(path) as (parent, name):
-        with _written_beside(parent, data, mode) as temporary:
+        with _written_beside(parent, name, data, mode) as temporary:
             rename_without_replacing(parent, temporary, parent, name)
         os.fsync(parent)
 
@@ -32,7 +37,7 @@ def replace(path: bytes, data: bytes, mode: int = 0o600) -> None:
     Raises OSError; until the last fsync the old content is still there, whole.
     """
     with parent_of(path) as (parent, name):
-        with _written_beside(parent, data, mode) as temporary:
+        with _written_beside(parent, name, data, mode) as temporary:
             os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
         os.fsync(parent)
 
@@ -40,18 +45,28 @@ def replace(path: bytes, data: bytes, mode: int = 0o600) -> None:
 def write_locked(path: bytes, data: bytes) -> None:
     """Puts the data at the path by git's protocol, under `<path>.lock`; an existing file's mode is kept.
 
-    Raises LockFileHeld if that lock exists, NotRegular if the path is no regular file, or OSError.
+    Raises LockFileHeld if that lock exists, NotRegular if the path is no regular file, Halfway if our lock
+    is there still, or OSError.
     """
     with parent_of(path) as (parent, name):
         lock = name + b".lock"
-        with _written_beside(parent, data, 0o644, lambda own: _take_mode_of(parent, name, path, own)) as ours:
+        mode = partial(_take_mode_of, parent, name, path)
+        with _written_beside(parent, name, data, 0o644, mode) as ours:
             try:
                 rename_without_replacing(parent, ours, parent, lock)
             except FileExistsError as error:
                 _adopt(parent, lock, path, data, error)
                 os.unlink(ours, dir_fd=parent)
-            with _undone_on_error(parent, lock):
-                os.rename(lock, name, src_dir_fd=parent, dst_dir_fd=parent)
+            except OSError:
+                if _is_there(parent, ours):  # else it was done all the same
+                    raise
+            try:
+                with _undone_on_error(parent, lock):
+                    os.rename(lock, name, src_dir_fd=parent, dst_dir_fd=parent)
+            except OSError as error:
+                if _is_there(parent, lock):  # git would wait for us
+                    raise Halfway(path + b".lock", error) from error
+                raise
         os.fsync(parent)
 
 
@@ -97,6 +112,26 @@ def make_directories(path: bytes, mode: int = 0o700) -> None:
             parent = child
 
 
+def sync_directory(path: bytes) -> None:
+    """Makes durable which names are in the directory, if it is there. Raises OSError."""
+    with suppress(FileNotFoundError, NotADirectoryError), owned(os.open(path, DIRECTORY)) as descriptor:
+        os.fsync(descriptor)
+
+
+def sync_file_systems(*directories: bytes) -> None:
+    """Makes everything durable on the file systems of the directories that are there, in one wait for each.
+
+    Raises OSError.
+    """
+    done: set[int] = set()
+    for path in directories:
+        with suppress(FileNotFoundError, NotADirectoryError), owned(os.open(path, DIRECTORY)) as descriptor:
+            device = os.fstat(descriptor).st_dev
+            if device not in done:
+                sync_file_system(descriptor)
+                done.add(device)
+
+
 def read_file(path: bytes, limit: int = 1 << 20) -> bytes:
     """Returns the content of the regular file, at most `limit` bytes.
 
@@ -111,17 +146,45 @@ def read_file(path: bytes, limit: int = 1 << 20) -> bytes:
 
 @contextmanager
 def _written_beside(
-    parent: int, data: bytes, mode: int, prepare: Callable[[int], None] = lambda descriptor: None
+    parent: int, name: bytes, data: bytes, mode: int, prepare: Callable[[int], None] = lambda descriptor: None
 ) -> Iterator[bytes]:
-    """Lends the name of a file that has the data and is on the disk; it must be renamed, or it goes."""
+    """Lends the name of a file that has the data and is on the disk; it must be renamed, or it goes.
+
+    A crash leaves at most one such file for each name, whole; whoever writes that name next takes it away.
+    """
     # A name of fixed length: one derived from a name of 255 bytes would be too long.
-    temporary = TEMPORARY + secrets.token_hex(8).encode()
-    descriptor = os.open(temporary, CREATE, mode, dir_fd=parent)
-    with _undone_on_error(parent, temporary):
-        with owned(descriptor):
-            prepare(descriptor)
-            _fill(descriptor, data)
+    temporary = TEMPORARY + hashlib.sha256(name).hexdigest()[:16].encode()
+    try:
+        descriptor = os.open(b".", UNNAMED, mode, dir_fd=parent)
+    except OSError as error:
+        if error.errno not in NAMED_ONLY:
+            raise
+        temporary = TEMPORARY + secrets.token_hex(8).encode()
+        descriptor = os.open(temporary, CREATE, mode, dir_fd=parent)
+    with owned(descriptor), ExitStack() as undone:
+        named = os.fstat(descriptor).st_nlink > 0
+        if named:
+            undone.enter_context(_undone_on_error(parent, temporary))
+        prepare(descriptor)
+        _fill(descriptor, data)
+        if not named:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _name(descriptor, parent, temporary)
+            undone.enter_context(_undone_on_error(parent, temporary))
         yield temporary
+
+
+def _name(descriptor: int, parent: int, name: bytes) -> None:
+    """Gives a file the name, from which a dead process's file gives way; a living one's is waited for."""
+    while True:
+        try:
+            os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=parent, follow_symlinks=True)
+            return
+        except FileExistsError:
+            with suppress(FileNotFoundError), owned(os.open(name, READ, dir_fd=parent)) as found:
+                fcntl.flock(found, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(found), os.stat(name, dir_fd=parent, follow_symlinks=False)):
+                    os.unlink(name, dir_fd=parent)
 
 
 @contextmanager
@@ -130,9 +193,17 @@ def _undone_on_error(parent: int, name: bytes) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with suppress(FileNotFoundError):  # it may have got its own name already
+        with suppress(OSError):  # it may have got its own name already; and what went wrong first counts
             os.unlink(name, dir_fd=parent)
         raise
+
+
+def _is_there(parent: int, name: bytes) -> bool:
+    try:
+        os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _fill(descriptor: int, data: bytes) -> None:

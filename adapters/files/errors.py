@@ -65,6 +65,19 @@ class IdentityChanged(FilesError):
     summary = "not the object that was seen before"
 
 
+class Halfway(FilesError):
+    """What was begun could be neither finished nor undone: it is to be gone on with, as after a crash."""
+
+    summary = "begun, and neither finished nor undone"
+
+    def __init__(self, path: bytes, why: Exception) -> None:
+        super().__init__(path)
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}: {words(self.why)}"
+
+
 def legible(path: object) -> str:
     """Returns a path as text that any log can keep."""
     return os.fsdecode(path).encode("utf-8", "replace").decode() if isinstance(path, bytes | str) else "?"

@@ -4,6 +4,7 @@ import fcntl
 import os
 import stat
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -34,11 +35,8 @@ class OsLock:
         if self._descriptor is not None:
             raise RuntimeError(f"{self._path!r} is already held by this object")
         descriptor = self._wait() if timeout is None else self._poll(time.monotonic() + timeout)
-        try:
+        with suppress(OSError):  # who holds it is a courtesy: it is held on a full disk, too
             _write_holder(descriptor)
-        except OSError:
-            os.close(descriptor)
-            raise
         self._descriptor = descriptor
         return self
 
@@ -53,11 +51,11 @@ class OsLock:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
-        try:
-            if not self._shared:  # other holders of a shared lock may still be named in it
+        # Other holders of a shared lock may still be named in it. What was done under the lock is done,
+        # whether or not this can be written.
+        with owned(descriptor), suppress(OSError):
+            if not self._shared:
                 os.ftruncate(descriptor, 0)
-        finally:
-            os.close(descriptor)
 
     def __enter__(self) -> Self:
         return self if self._descriptor is not None else self.acquire()

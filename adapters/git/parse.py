@@ -96,8 +96,11 @@ def parse_ls_tree(data: bytes, /) -> dict[bytes, TreeEntry]:
     return entries
 
 
-def parse_batch_check(data: bytes, /) -> list[tuple[str, str, int] | None]:
-    """Reads `cat-file --batch-check`, in order: id, type and size, or None where there is no such object."""
+def parse_batch_check(data: bytes, asked: int, /) -> list[tuple[str, str, int] | None]:
+    """Reads `cat-file --batch-check`, in order: id, type and size, or None where there is no such object.
+
+    An answer to fewer or more names than were asked for is unreadable: nobody knows what is not there then.
+    """
     found: list[tuple[str, str, int] | None] = []
     for record in terminated("cat-file", data, b"\n"):
         if known := OBJECT.fullmatch(record):
@@ -106,7 +109,18 @@ def parse_batch_check(data: bytes, /) -> list[tuple[str, str, int] | None]:
             found.append(None)
         else:
             raise GitOutputUnreadable("cat-file", record)
+    if len(found) != asked:
+        raise GitOutputUnreadable(f"cat-file: {len(found)} answers to {asked} names", data)
     return found
+
+
+def ascii_lines(what: str, data: bytes) -> list[str]:
+    """Returns lines of words that have no other characters than printable ones of ASCII."""
+    lines = list(terminated(what, data, b"\n"))
+    for line in lines:
+        if not WORDS.fullmatch(line):
+            raise GitOutputUnreadable(what, line)
+    return [line.decode("ascii") for line in lines]
 
 
 def terminated(what: str, data: bytes, end: bytes) -> Iterator[bytes]:
@@ -120,6 +134,7 @@ def terminated(what: str, data: bytes, end: bytes) -> Iterator[bytes]:
 
 HEX = rb"(?:[0-9a-f]{64}|[0-9a-f]{40})"
 OID = re.compile(HEX)
+WORDS = re.compile(rb"[!-~]+(?: [!-~]+)*")
 OBJECT = re.compile(rb"(" + HEX + rb") (blob|tree|commit|tag) ([0-9]{1,19})")
 # "submodule" and "excluded" are how later versions call what they do not look for.
 ABSENT = (b" missing", b" ambiguous", b" submodule", b" excluded")

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import trio
+
+from adapters.files.durable import sync_directory
 from adapters.git.door import Location
-from adapters.git.errors import GitFailed
+from adapters.git.errors import GitCallError, GitFailed
+from adapters.git.parse import ascii_lines
 from adapters.git.ref_files import from_files
 
 if TYPE_CHECKING:
@@ -28,22 +32,40 @@ async def read_ref(git: Git, common: bytes, ref: bytes) -> str | None:
             repository=Location(common),
             allow=(0, 1),
         )
-        return ran.out.strip().decode() or None
+        return "".join(ascii_lines("rev-parse", ran.out)) or None
     return from_files(common, ref)
 
 
 async def delete_ref(git: Git, common: bytes, ref: bytes, old: str) -> None:
-    """Deletes a ref by compare-and-swap; raises GitFailed where it is not at `old`."""
-    await git.run(
-        b"update-ref", b"--no-deref", b"-d", ref, old.encode(), repository=Location(common), write=True
-    )
+    """Deletes a ref durably by compare-and-swap, and looks whether it is gone.
+
+    Raises GitFailed where it is not at `old`, another GitError, or OSError.
+    """
+    arguments = (b"update-ref", b"--no-deref", b"-d", ref, old.encode())
+    await git.run(*arguments, repository=Location(common), write=True)
+    if await read_ref(git, common, ref) == old:
+        raise GitCallError(arguments, "reports success, but the ref is still there")
+    await trio.to_thread.run_sync(sync_names, common, ref)
 
 
 async def create_ref(git: Git, common: bytes, ref: bytes, new: str) -> bool:
-    """Creates a ref by compare-and-swap; False where it exists by now."""
+    """Creates a ref durably by compare-and-swap; False where it exists by now, or was not made.
+
+    Raises GitError, OSError.
+    """
     zero = b"0" * len(new)
     try:
         await git.run(b"update-ref", ref, new.encode(), zero, repository=Location(common), write=True)
     except GitFailed:
         return False
-    return True
+    await trio.to_thread.run_sync(sync_names, common, ref)
+    return await read_ref(git, common, ref) == new
+
+
+def sync_names(common: bytes, ref: bytes) -> None:
+    """Makes durable in which directories a ref is, or is no longer: git syncs only its content."""
+    directory = os.path.dirname(os.path.join(common, ref))
+    while len(directory) > len(common):
+        sync_directory(directory)
+        directory = os.path.dirname(directory)
+    sync_directory(common)  # which has the packed refs

@@ -46,14 +46,27 @@ def read_registration(git_dir: bytes) -> Registration:
 
 
 def registrations(common_dir: bytes) -> tuple[Registration | Unreadable, ...]:
-    """Returns every registration of the repository, in the order of their names; raises OSError."""
+    """Returns every registration of the repository, in the order of their names; raises OSError.
+
+    What is empty registers nothing, for git neither: its gc makes such directories again of lanes that have
+    gone meanwhile, to lock what is no longer there.
+    """
     parent = os.path.join(common_dir, b"worktrees")
     try:
         with os.scandir(parent) as entries:
             names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     except FileNotFoundError:
         return ()
-    return tuple(attempted(os.path.join(parent, name)) for name in names)
+    found = (attempted(os.path.join(parent, name)) for name in names)
+    return tuple(each for each in found if isinstance(each, Registration) or not is_empty(each.git_dir))
+
+
+def is_empty(git_dir: bytes) -> bool:
+    """Tells whether a registration has no entry, or is gone; raises OSError."""
+    try:
+        return not os.listdir(git_dir)
+    except FileNotFoundError:
+        return True
 
 
 def attempted(git_dir: bytes) -> Registration | Unreadable:
@@ -80,14 +93,20 @@ def pointers_agree(git_dir: bytes, work_tree: bytes) -> str | None:
 
 
 def lock(git_dir: bytes, reason: bytes) -> None:
-    """Locks the worktree, or finds it locked for this reason; raises ForeignLock, OSError."""
+    """Locks the worktree, or finds it locked for this reason; raises ForeignLock, OSError.
+
+    The lane of a lock of ours is its last word: another of the same lane's was left behind, and is replaced.
+    """
     path = os.path.join(git_dir, b"locked")
     try:
         write_new(path, reason + b"\n", 0o644)
     except FileExistsError:
-        held = content(path)
-        if held != reason:
-            raise ForeignLock(held or b"") from None
+        held = content(path) or b""
+        if held == reason:
+            return
+        if not (held.startswith(OWN) and held.split(b" ")[-1] == reason.split(b" ")[-1]):
+            raise ForeignLock(held) from None
+        replace(path, reason + b"\n", 0o644)
 
 
 def unlock(git_dir: bytes, reason: bytes) -> None:
@@ -114,3 +133,6 @@ def said(git_dir: bytes, name: bytes) -> bytes:
     if not text:
         raise RegistrationUnreadable(path, "missing or empty")
     return text
+
+
+OWN = b"laneyard: "  # how the reason of a lock of ours begins

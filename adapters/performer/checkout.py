@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import trio
 
 from adapters.files.demolish import demolish
-from adapters.files.durable import make_directories, read_file, replace
+from adapters.files.durable import make_directories, read_file, remove_file, replace, sync_file_systems
+from adapters.files.errors import Halfway
 from adapters.files.identity import identify
 from adapters.files.rename import move
 from adapters.git.door import Location
@@ -34,17 +35,39 @@ async def checkout(world: World, effect: Checkout) -> Outcome:
     path = unpack(effect.path)
     try:
         async with world.changing(effect.repository) as common:
-            admin = await trio.to_thread.run_sync(find_ours, common, path, effect.reason)
+            admin = await trio.to_thread.run_sync(_found, common, path, effect.reason)
             if admin is None:
                 await trio.to_thread.run_sync(_prepare, common, path)
                 await _add(world, common, effect)
                 admin = await trio.to_thread.run_sync(find_ours, common, path, effect.reason)
+            # Git syncs no file of a worktree, and no name in a directory.
+            await trio.to_thread.run_sync(sync_file_systems, path, common)
             return await _look(world, effect, admin)
     except EXPECTED as error:
         return await _failed(world, effect, error)
 
 
 async def _add(world: World, common: bytes, effect: Checkout) -> None:
+    try:
+        await _try_to_add(world, common, effect)
+    except GitFailed as error:
+        left = error.says("File exists") and await trio.to_thread.run_sync(_unlock_branch, common, effect)
+        if not left:
+            raise
+        await _try_to_add(world, common, effect)
+
+
+def _unlock_branch(common: bytes, effect: Checkout) -> bool:
+    """Takes away the lock that a killed git of ours has left on the new branch; tells whether it was there.
+
+    It has what we want to write. Git has waited for it, and as we have the repository's lock, no git of ours
+    holds it; anybody else's that makes this very branch fails, and has lost nothing.
+    """
+    lock = os.path.join(common, effect.branch.encode() + b".lock") if effect.branch else b""
+    return bool(lock) and content(lock) == effect.commit.encode() and remove_file(lock)
+
+
+async def _try_to_add(world: World, common: bytes, effect: Checkout) -> None:
     options = [b"-c", WORKERS, b"worktree", b"add", b"--quiet", b"--lock"]
     options += [b"--reason", effect.reason.encode()]
     if effect.branch is None:
@@ -89,7 +112,10 @@ async def _look(world: World, effect: Checkout, admin: bytes | None) -> Outcome:
 
 
 async def _failed(world: World, effect: Checkout, error: Exception) -> Outcome:
-    """Returns the failure with what it has left behind that is certainly ours."""
+    """Returns the failure with what it has left behind that is certainly ours.
+
+    Raises Halfway where that cannot be seen: a killed attempt may have made everything.
+    """
     common, path = unpack(effect.repository), unpack(effect.path)
     outcome = not_done("checkout", error)
     left, made = None, False
@@ -97,11 +123,11 @@ async def _failed(world: World, effect: Checkout, error: Exception) -> Outcome:
         admin = await trio.to_thread.run_sync(find_ours, common, path, effect.reason)
         left = _place(path, admin) if admin else None
         existed = isinstance(error, GitFailed) and error.says("already exists")
-        if effect.branch is not None and not existed and isinstance(error, GitError):
+        tried = isinstance(error, GitError) or left is not None
+        if effect.branch is not None and tried and not existed:
             made = await read_ref(world.git, common, effect.branch.encode()) == effect.commit
     except EXPECTED as blind:
-        reason = f"{outcome.reason}; and what it left could not be seen: {blind}"
-        return NotDone(step="checkout", code=outcome.code, reason=reason)
+        raise Halfway(path, blind) from error
     code = _code(outcome.code, error)
     return NotDone(step="checkout", code=code, reason=outcome.reason, left=left, branch_made=made)
 
@@ -114,8 +140,19 @@ def _code(code: str, error: Exception) -> str:
     return "path_in_use" if error.says("already exists") else code
 
 
+def _found(common: bytes, path: bytes, reason: str) -> bytes | None:
+    """Returns the registration that an earlier attempt has left, locked also if a power cut emptied that."""
+    admin = find_ours(common, path, reason)
+    if admin is not None and _lock_of(admin) == b"":
+        replace(os.path.join(admin, b"locked"), reason.encode() + b"\n", 0o644)
+    return admin
+
+
 def find_ours(common: bytes, path: bytes, reason: str) -> bytes | None:
-    """Returns the registration of this path that carries our lock, however far git has come with it."""
+    """Returns the registration of this path that carries our lock, however far git has come with it.
+
+    Git syncs neither the lock nor the pointer: a power cut may leave either empty, or both.
+    """
     parent, stem = os.path.join(common, b"worktrees"), os.path.basename(path)
     try:
         names = sorted(name for name in os.listdir(parent) if name.startswith(stem))
@@ -124,7 +161,7 @@ def find_ours(common: bytes, path: bytes, reason: str) -> bytes | None:
     for name in names:
         admin = os.path.join(parent, name)
         try:
-            if _lock_of(admin) == reason.encode() and _is_of(admin, path, reason.encode()):
+            if _lock_of(admin) in (reason.encode(), b"") and _is_of(admin, path, reason.encode()):
                 return admin
         except RegistrationUnreadable:
             continue  # gone again, or damaged by somebody: not one that carries our lock
@@ -142,13 +179,22 @@ def _is_of(admin: bytes, path: bytes, reason: bytes) -> bool:
     """
     pointer = content(os.path.join(admin, b"gitdir"))
     if not pointer:
-        return _lock_of(admin) == reason
+        return _lock_of(admin) in (reason, b"")
     return canonical(os.path.join(admin, pointer)) == os.path.join(path, b".git")
 
 
 def _place(path: bytes, admin: bytes) -> Place:
-    identity = identify(path) if os.path.lexists(path) else NOWHERE
-    return Place(pack(path), pack(admin), identity)
+    return Place(pack(path), pack(admin), identify(path) if _is_tree_of(admin, path) else NOWHERE)
+
+
+def _is_tree_of(admin: bytes, path: bytes) -> bool:
+    """Tells whether this is our worktree, or its beginning, and not what has been put in its place."""
+    pointer = os.path.join(path, b".git")
+    emptied = os.path.isfile(pointer) and not os.path.getsize(pointer)  # by a power cut: git does not sync it
+    if emptied or pointers_agree(admin, path) is None:
+        return True
+    begun = os.path.isdir(path) and {*os.listdir(path)} <= {b".git"}
+    return begun and not os.path.isdir(os.path.join(path, b".git"))
 
 
 def _prepare(common: bytes, path: bytes) -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from adapters.snapshots.explain.explain import Explanation
 
 NAMED = 100  # paths that a fact names
+LASTING = ("EACCES", "EPERM", "EROFS", "EIO")  # what does not pass by itself
 FRESH = 60.0  # seconds for which what was read of a tree and its snapshot is not read again
 MOST = 4  # explanations that are kept at once: one of 100,000 files takes some 100 MB
 
@@ -58,8 +59,7 @@ async def explain(world: World, effect: Explain) -> Outcome:
     except SnapshotDamaged as error:
         return Unexplained(cause="snapshot_damaged", reason=str(error))
     except RegistrationChanged as error:
-        named, count = error.paths[:CONSENT_LIMIT], len(error.paths)
-        return Unexplained(cause="registration_changed", reason=str(error), paths=named, count=count)
+        return _changed(error, str(error))
     except MountInside as error:
         return _mounted(root, error)
     except EXPECTED as error:
@@ -74,6 +74,11 @@ async def explain(world: World, effect: Explain) -> Outcome:
     if not effect.basis.partial:
         _keep(world, effect, verdict.digest, explanation)
     return Explained(digest=verdict.digest, entries=verdict.entries, bytes=verdict.bytes)
+
+
+def _changed(error: RegistrationChanged, reason: str) -> Unexplained:
+    named, count = error.paths[:CONSENT_LIMIT], len(error.paths)
+    return Unexplained(cause="registration_changed", reason=reason, paths=named, count=count)
 
 
 def _mounted(root: bytes, error: MountInside) -> Unexplained:
@@ -109,8 +114,6 @@ async def destroy(world: World, effect: Destroy) -> Outcome:
         if not (effect.digest == NOTHING or await trio.to_thread.run_sync(proof.is_given, effect)):
             return _missing(effect)
         await _require_quiet(world, effect)
-        if effect.digest == NOTHING and await trio.to_thread.run_sync(proof.of, effect.place) is not None:
-            await trio.to_thread.run_sync(proof.take_back, effect)  # more is agreed to now than it says
     except RegistrationChanged as error:
         return await trio.to_thread.run_sync(_worked_in, root, str(error))
     except MountInside as error:
@@ -125,15 +128,16 @@ async def destroy(world: World, effect: Destroy) -> Outcome:
 async def deregister(world: World, effect: Deregister) -> Outcome:
     """Takes the registration of a tree away, if nobody has used git in it since the tree was found deleted.
 
-    The proof of the deletion says what was compared then, also after a restart.
+    The proof of the deletion says what was compared, also after a restart. What is agreed to since counts.
     """
     try:
         deleted = await trio.to_thread.run_sync(proof.of, effect.place)
         if deleted is not None:
-            await _require_quiet(world, deleted)
+            basis = replace(deleted.basis, consent=effect.consent)
+            await _require_quiet(world, replace(deleted, basis=basis))
     except RegistrationChanged as error:
         reason = f"the tree is deleted, but git was used in it: {error}"
-        return NotDone(step="deregister", code="registration_changed", reason=reason)
+        return _changed(error, reason)
     except SnapshotDamaged as error:
         return NotDone(step="deregister", code="snapshot_damaged", reason=str(error))
     except EXPECTED as error:
@@ -229,6 +233,7 @@ def _told(left: Demolition) -> Outcome:
         return Resisted(
             reason=reason,
             left=tuple(pack(path) for path, _ in left.failed[:NAMED]),
+            transient=any(not why.startswith(LASTING) for _, why in left.failed),
         )
     return Destroyed()
 

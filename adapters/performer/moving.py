@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import trio
 
 from adapters.files.durable import make_directories
-from adapters.files.errors import IdentityChanged
+from adapters.files.errors import Halfway, IdentityChanged, LockFileHeld
 from adapters.files.identity import identify
 from adapters.files.rename import move
 from adapters.git.heads import attach_head, detach_head, head_users, operation_in_progress, read_head
 from adapters.git.refs import create_ref, delete_ref, read_ref
 from adapters.git.registration import lock, read_registration, repoint
 from adapters.performer.checkout import agree
+from adapters.performer.strict import objection
 from adapters.performer.world import EXPECTED, not_done
-from adapters.snapshots.position import head_of
+from adapters.snapshots.position import position_of
 from domain.effects import (
     DropBranch,
     Dropped,
@@ -42,43 +43,106 @@ async def secure(world: World, effect: Lock) -> Outcome:
     """Locks the registration: a crash after locking brings us back here, and the same reason is fine."""
     try:
         async with world.changing(effect.repository):
-            await trio.to_thread.run_sync(lock, unpack(effect.admin), effect.reason.encode())
+            await trio.to_thread.run_sync(_secure, unpack(effect.admin), effect)
     except EXPECTED as error:
         return not_done("lock", error)
     return Locked()
 
 
+def _secure(admin: bytes, effect: Lock) -> None:
+    if effect.idle:
+        for name in (b"index", b"HEAD"):
+            path = os.path.join(admin, name)
+            if os.path.lexists(path + b".lock"):
+                raise LockFileHeld(path)
+    lock(admin, effect.reason.encode())
+
+
 async def relocate(world: World, effect: Move) -> Outcome:
     """Renames the tree and points its registration at the new place, or leaves both as they were."""
+    place, target = effect.place, unpack(effect.target)
     try:
         async with world.changing(effect.repository):
-            return await trio.to_thread.run_sync(_relocate, effect.place, unpack(effect.target))
+            await trio.to_thread.run_sync(_begin_anew, place, target)
+            if effect.strict and not _is_at(place, target):
+                why = await objection(world, place)
+                if why is not None:
+                    return why
+            return await trio.to_thread.run_sync(_relocate, effect)
     except EXPECTED as error:
         return not_done("move", error)
 
 
-def _relocate(place: Place, target: bytes) -> Outcome:
+def _begin_anew(place: Place, target: bytes) -> None:
+    """Points the registration at the tree again, if a crash came after that and the tree is where it was."""
+    source, admin = unpack(place.path), unpack(place.admin)
+    if _is_at(place, source) and _names(admin, target):
+        repoint(admin, source)
+
+
+def _relocate(effect: Move) -> Outcome:
+    place, target = effect.place, unpack(effect.target)
     source, admin = unpack(place.path), unpack(place.admin)
     # A crash after the rename brings us back here: the very directory is already at its target.
-    if not (os.path.lexists(target) and place.identity.same(identify(target))):
+    arrived = _is_at(place, target)
+    if not arrived and _names(admin, target):
+        return _moved(place, target)
+    if not arrived:
         if not place.identity.same(identify(source)):
             raise IdentityChanged(source)
         agree(admin, source)
         make_directories(os.path.dirname(target), 0o755)
-        move(source, target)
-    if read_registration(admin).points_to != os.path.join(target, b".git"):
-        _repoint(admin, source, target)
-    agree(admin, target)
-    return Moved(place=Place(pack(target), place.admin, identify(target)))
-
-
-def _repoint(admin: bytes, source: bytes, target: bytes) -> None:
-    """Points the registration at the target; if that fails, the tree goes back to where git knows it."""
     try:
-        repoint(admin, target)
+        if effect.leaving:
+            _name(admin, target)
+        if not arrived:
+            move(source, target)
+        _name(admin, target)
+        return _moved(place, target)
     except EXPECTED:
-        move(target, source)
+        _lead_back(place, target)
         raise
+
+
+def _moved(place: Place, target: bytes) -> Moved:
+    """Returns where the tree is, or where it goes if somebody has taken it away meanwhile.
+
+    To lead back from there would leave a lane whose tree, once it is brought back, belongs to nobody; a lane
+    at rest comes back from its resting place and from its own.
+    """
+    try:
+        agree(unpack(place.admin), target)
+    except EXPECTED:
+        if _is_at(place, target):
+            raise
+    return Moved(place=Place(pack(target), place.admin, place.identity))
+
+
+def _is_at(place: Place, path: bytes) -> bool:
+    return os.path.lexists(path) and place.identity.same(identify(path))
+
+
+def _names(admin: bytes, tree: bytes) -> bool:
+    return read_registration(admin).points_to == os.path.join(tree, b".git")
+
+
+def _name(admin: bytes, tree: bytes) -> None:
+    if not _names(admin, tree):
+        repoint(admin, tree)
+
+
+def _lead_back(place: Place, target: bytes) -> None:
+    """Puts the tree, and what git knows of it, back where it was. Raises Halfway where that fails as well.
+
+    A rename or a write that reports an error may have been done all the same.
+    """
+    source, admin = unpack(place.path), unpack(place.admin)
+    try:
+        _name(admin, source)
+        if _is_at(place, target):
+            move(target, source)
+    except EXPECTED as error:
+        raise Halfway(target, error) from error
 
 
 async def free_branch(world: World, effect: FreeBranch) -> Outcome:
@@ -147,7 +211,9 @@ async def _obstacle(world: World, common: bytes, admin: bytes, effect: Rejoin) -
     at = await read_ref(world.git, common, ref)
     if not effect.head:  # the branch had no commit yet
         return None if at is None else f"the branch {named} has commits by now, and is at {at}"
-    head = (await head_of(world.git, common, admin)).oid
+    head = (await position_of(world.git, common, admin)).oid
+    if not head:
+        return f"{os.fsdecode(admin)} has no HEAD"
     if at is None and not await create_ref(world.git, common, ref, head):
         return f"the branch {named} could not be made again"
     if at not in (None, head):

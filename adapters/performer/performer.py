@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, assert_never
 
+import trio
 from msgspec.structs import replace
 
+from adapters.files.durable import sync_file_systems
 from adapters.performer import checkout, deletion, moving, snapshot
 from domain import effects as e
+from domain.paths import unpack
 
 if TYPE_CHECKING:
     from adapters.performer.world import World
@@ -37,7 +41,24 @@ class GitPerformer:
     async def perform(self, effect: e.Effect) -> e.Outcome:
         """Does it, unless it is done already, and returns what a second look has seen."""
         assert isinstance(effect, AnyEffect)
-        return _legible(await self._perform(effect))
+        outcome = await self._perform(effect)
+        full = isinstance(outcome, e.NotDone) and outcome.code == "disk_full"
+        if full and isinstance(effect, e.Move | e.Rejoin | e.Unlock):  # what brings a lane back
+            with self._world.reserve(effect.repository).lent():
+                outcome = await self._perform(effect)
+        return _legible(outcome)
+
+    async def settle(self, effect: e.Effect) -> None:
+        """Makes durable what a process that has died may have done of it, since a look takes it for done.
+
+        Raises OSError.
+        """
+        assert isinstance(effect, AnyEffect)
+        places = [self._world.state_dir, unpack(effect.repository)]
+        if not isinstance(effect, e.Checkout | e.Lock | e.Unlock | e.FreeBranch | e.Rejoin | e.DropBranch):
+            tree = unpack(effect.place.path)
+            places += [tree, os.path.dirname(tree)]
+        await trio.to_thread.run_sync(sync_file_systems, *places)
 
     async def _perform(self, effect: AnyEffect) -> e.Outcome:
         world = self._world

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import trio
 
 from adapters.files.durable import make_directories
-from adapters.files.errors import FilesError, LockFileHeld, LockHeld, Unstable, words
+from adapters.files.errors import FilesError, Halfway, LockFileHeld, LockHeld, Unstable, words
 from adapters.files.oslock import OsLock
+from adapters.files.reserve import Reserve
 from adapters.git.errors import ForeignLock, GitError, GitFailed, GitNotStarted, GitTimedOut
 from adapters.snapshots.manifest import snapshot_dir
 from domain.effects import NotDone
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from adapters.git.door import Git
 
+RESERVE = 1 << 16  # bytes: putting a lane back writes three small files
 LOCK_PATIENCE = 30.0  # seconds to wait for another process of ours that changes the same repository
 
 
@@ -37,16 +39,21 @@ class World:
         """Returns where a snapshot's manifest and files are kept."""
         return snapshot_dir(self.state_dir, snapshot)
 
+    def reserve(self, repository: str) -> Reserve:
+        """Returns the room that is set aside in a repository for putting a lane back on a full disk."""
+        return Reserve(os.path.join(unpack(repository), b"laneyard"), RESERVE)
+
     @asynccontextmanager
-    async def writing(self, snapshot: str) -> AsyncIterator[bytes]:
-        """Holds a snapshot's lock while its objects are made, and yields where its manifest will be.
+    async def writing(self, snapshot: str, *, new: bool) -> AsyncIterator[bytes]:
+        """Holds a snapshot's lock while its objects are made, and yields where its manifest is or will be.
 
         A git of ours that has outlived us holds it too: two that write one ref disturb each other.
-        Raises LockHeld when it is kept for longer than `LOCK_PATIENCE` seconds.
+        Raises LockHeld when it is kept for longer than `LOCK_PATIENCE` seconds, and OSError where one that
+        is not new has no directory.
         """
         directory = self.snapshot_dir(snapshot)
         lock = OsLock(os.path.join(directory, b"lock"))
-        await trio.to_thread.run_sync(_take_new, directory, lock)
+        await trio.to_thread.run_sync(_take_new if new else _take_known, directory, lock)
         try:
             with self.git.holding(lock.descriptor):
                 yield directory
@@ -57,7 +64,8 @@ class World:
     async def changing(self, repository: str) -> AsyncIterator[bytes]:
         """Holds the repository's lock while its registry changes, and yields its common directory.
 
-        Raises LockHeld when another process keeps it for longer than `LOCK_PATIENCE` seconds.
+        Raises LockHeld when another process keeps it for longer than `LOCK_PATIENCE` seconds, and Halfway
+        where the repository is not there: what an earlier attempt has done to it cannot be seen now.
         """
         common = unpack(repository)
         ours = os.path.join(common, b"laneyard")
@@ -69,23 +77,44 @@ class World:
                 with self.git.holding(lock.descriptor):
                     yield common
             finally:
+                self.reserve(repository).keep()
                 lock.release()
 
 
 def _take_new(directory: bytes, lock: OsLock) -> None:
     make_directories(directory)
+    try:
+        lock.acquire(LOCK_PATIENCE)
+    except OSError:
+        with suppress(OSError):  # what is of use to somebody is not empty
+            os.rmdir(directory)
+        raise
+
+
+def _take_known(directory: bytes, lock: OsLock) -> None:
+    # What is not mounted is not made anew, as in `_take`.
+    os.stat(directory)
     lock.acquire(LOCK_PATIENCE)
 
 
 def _take(directory: bytes, lock: OsLock) -> None:
     # A repository that is gone, or not mounted, is not made anew: what was put there would hide it.
-    os.stat(os.path.dirname(directory))
+    common = os.path.dirname(directory)
+    try:
+        os.stat(common)
+    except OSError as error:
+        raise Halfway(common, error) from error
     make_directories(directory, 0o755)
     lock.acquire(LOCK_PATIENCE)
 
 
 def not_done(step: str, error: Exception) -> NotDone:
-    """Returns what a failed step amounts to: a stable code, the reason, and whether trying again may help."""
+    """Returns what a failed step amounts to: a stable code, the reason, and whether trying again may help.
+
+    Raises what was neither finished nor undone: nothing is known of it that could be written down.
+    """
+    if isinstance(error, Halfway):
+        raise error
     code, transient = _judge(error)
     return NotDone(step=step, code=code, reason=words(error), transient=transient)
 
@@ -100,6 +129,8 @@ def _judge(error: Exception) -> tuple[str, bool]:
             return "foreign_lock", False
         case GitTimedOut():
             return "git_timed_out", False
+        case GitFailed() if error.says("Unable to create '") and error.says(".lock': File exists"):
+            return "locked", True
         case GitFailed() if any(error.says(words) for words in FULL):
             return "disk_full", False
         case GitFailed() if error.code < 0:  # somebody has killed it, or the system for want of memory

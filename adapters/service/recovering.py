@@ -62,7 +62,7 @@ class Recovery:
             self._tries = {lane: each for lane, each in self._tries.items() if lane in moved}
 
     def _position(self, lane: str) -> object:
-        row = self._service.tables.lane(lane)
+        row = self._service.tables.reader.row(lane)
         return None if row is None else row["position"]
 
     def _due(self, lane: str, position: object) -> bool:
@@ -122,7 +122,7 @@ async def drive(service: Service, lane: str, station: Station) -> None:
 
 
 def unfinished(service: Service) -> dict[str, list[str]]:
-    """Returns the lanes whose journals are open, by repository."""
+    """Returns the lanes whose journals are open, by repository; nothing is read of any other lane."""
     found: dict[str, list[str]] = {}
     for journal in service.tables.reader.open_journals():
         lane = lane_of(str(journal["stream"])) or ""
@@ -133,7 +133,7 @@ def unfinished(service: Service) -> dict[str, list[str]]:
 
 
 def _repository_of(service: Service, lane: str) -> str | None:
-    row = service.tables.lane(lane)
+    row = service.tables.reader.row(lane)
     if row is not None:
         return str(row["repository"])
     known, _ = service.tables.reader.lane(lane)  # it is being undone, and has no row any more

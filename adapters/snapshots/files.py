@@ -10,13 +10,14 @@ import errno
 import hashlib
 import os
 import secrets
+import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from adapters.files.descriptors import DIRECTORY, READ, owned
-from adapters.files.durable import TEMPORARY, make_directories, write_all
+from adapters.files.descriptors import READ, owned
+from adapters.files.durable import TEMPORARY, make_directories, sync_file_systems, write_all
 from adapters.files.errors import words
-from adapters.files.kernel import clone, sync_file_system
+from adapters.files.kernel import clone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 PIECE = 1 << 20
 LIMIT = 1 << 30  # bytes of a file that is read at once
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+POOL = b"blobs"
 BEGINNINGS = b"beginnings"  # the directory of files that are not in the pool yet
 
 
@@ -40,7 +42,7 @@ class Files:
 
     def __init__(self, directory: bytes) -> None:
         self._own = os.path.join(directory, b"files")
-        self._pool = os.path.join(os.path.dirname(os.path.dirname(directory)), b"blobs")
+        self._pool = os.path.join(os.path.dirname(os.path.dirname(directory)), POOL)
         self._new = os.path.join(os.path.dirname(self._pool), BEGINNINGS)
         self._made = False
 
@@ -74,10 +76,7 @@ class Files:
 
     def sync(self) -> None:
         """Makes all that was kept durable, in one wait. Raises OSError."""
-        for place in (self._pool, self._own):
-            if os.path.isdir(place):
-                with owned(os.open(place, DIRECTORY)) as descriptor:
-                    sync_file_system(descriptor)
+        sync_file_systems(self._pool, self._own)
 
     def read(self, digest: str, limit: int = LIMIT) -> bytes:
         """Returns content that was kept. Raises SnapshotDamaged where it is missing, longer or another."""
@@ -174,6 +173,19 @@ def clear_beginnings(state_dir: bytes) -> None:
     with suppress(FileNotFoundError), os.scandir(place) as found:
         for each in found:
             if each.name.startswith(TEMPORARY):
+                os.unlink(each.path)
+
+
+def clear_pool(state_dir: bytes) -> None:
+    """Takes content from the pool that no snapshot has: a killed capture kept it and did not need it again.
+
+    Also while others capture: what is being kept has a second name until its snapshot has it, and whoever
+    does not find it in the pool keeps it anew. What cannot be taken away stays for the next time.
+    """
+    with suppress(OSError), os.scandir(os.path.join(state_dir, POOL)) as found:
+        for each in found:
+            status = each.stat(follow_symlinks=False)
+            if status.st_nlink == 1 and stat.S_ISREG(status.st_mode):
                 os.unlink(each.path)
 
 

@@ -17,10 +17,13 @@ import msgspec
 import trio
 
 from adapters.files.blob import blob_hash
-from adapters.files.descriptors import DIRECTORY, READ, owned
+from adapters.files.descriptors import READ, owned
+from adapters.files.durable import sync_directory
 from adapters.files.errors import words
 from adapters.git.door import Location
-from adapters.git.parse import parse_batch_check
+from adapters.git.errors import GitOutputUnreadable
+from adapters.git.parse import OID, parse_batch_check
+from adapters.git.refs import sync_names
 from adapters.snapshots.beneath import Beneath
 from adapters.snapshots.files import SnapshotDamaged
 from adapters.snapshots.manifest import Held, algorithm_of, stand_in
@@ -90,9 +93,16 @@ async def write(git: Git, common: bytes, root: bytes, plan: Plan, note: bytes) -
         await _send_all(conversation, root, plan)
         marks = (b"1", b"2", b"3") if plan.commits or plan.others else (b"1", b"3")
         await conversation.send(b"\n" + b"".join(b"get-mark :%b\n" % mark for mark in marks) + b"done\n")
-        oids = [(await conversation.line()).decode("ascii") for _ in marks]
+        oids = [await _object_id(conversation) for _ in marks]
         await conversation.finish()
     return Written(oids[-1], oids[0], oids[1] if len(oids) == 3 else "")
+
+
+async def _object_id(conversation: Conversation) -> str:
+    line = await conversation.line()
+    if not OID.fullmatch(line):
+        raise GitOutputUnreadable("fast-import", line)
+    return line.decode("ascii")
 
 
 def _beginning(plan: Plan) -> bytes:
@@ -204,7 +214,7 @@ async def check(git: Git, common: bytes, names: Sequence[str]) -> list[tuple[str
         return []
     text = ("\n".join(names) + "\n").encode()
     ran = await git.run(b"cat-file", b"--batch-check", repository=Location(common), stdin=text)
-    return [each for each in parse_batch_check(ran.out) if each is not None]
+    return [each for each in parse_batch_check(ran.out, len(names)) if each is not None]
 
 
 async def contents(git: Git, common: bytes, oids: Sequence[str]) -> AsyncGenerator[tuple[str, bytes], None]:
@@ -267,20 +277,17 @@ def sync_objects(common: bytes, oids: Iterable[str], ref: str) -> None:
     for oid in oids:
         name = oid.encode("ascii")
         directory = os.path.join(objects, name[:2])
-        if _sync(os.path.join(directory, name[2:]), READ):  # somebody's git wrote it, and may not have synced
+        if _sync(os.path.join(directory, name[2:])):  # somebody's git wrote it, and may not have synced
             directories.add(directory)
-    parent = os.path.dirname(os.path.join(common, ref.encode()))
-    while len(parent) > len(common):
-        directories.add(parent)
-        parent = os.path.dirname(parent)
     for directory in sorted(directories):
-        _sync(directory, DIRECTORY)
+        sync_directory(directory)
+    sync_names(common, ref.encode())
 
 
-def _sync(path: bytes, flags: int) -> bool:
-    """Makes a file or directory durable, if it is there."""
+def _sync(path: bytes) -> bool:
+    """Makes a file durable, if it is there."""
     try:
-        descriptor = os.open(path, flags)
+        descriptor = os.open(path, READ)
     except (FileNotFoundError, NotADirectoryError):
         return False
     with owned(descriptor):

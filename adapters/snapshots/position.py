@@ -10,7 +10,7 @@ import trio
 
 from adapters.git.door import Location
 from adapters.git.heads import read_head
-from adapters.git.parse import TreeEntry, parse_ls_tree
+from adapters.git.parse import TreeEntry, ascii_lines, parse_ls_tree
 from adapters.git.refs import read_ref
 from adapters.snapshots.manifest import algorithm_of
 
@@ -58,4 +58,4 @@ async def algorithm_here(git: Git, common: bytes, head: str) -> str:
     if head:
         return algorithm_of(head)
     ran = await git.run(b"rev-parse", b"--show-object-format", repository=Location(common))
-    return ran.out.strip().decode("ascii")
+    return "".join(ascii_lines("rev-parse", ran.out))

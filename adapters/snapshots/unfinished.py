@@ -14,14 +14,16 @@ import msgspec
 
 from adapters.git.door import Location
 from adapters.git.errors import GitError
+from adapters.git.registration import is_empty
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from adapters.git.conversation import Conversation
     from adapters.git.door import Git
 
 BEGINNING = b"tmp_pack_"
+CRASHED = b"fast_import_crash_"
 
 
 @asynccontextmanager
@@ -44,11 +46,32 @@ async def importing(
             except GitError:
                 # What git says of its end is in the error; it leaves the same in a file beside the objects.
                 with suppress(OSError):  # the error counts more
-                    os.unlink(os.path.join(common, b"fast_import_crash_%d" % conversation.pid))
+                    os.unlink(os.path.join(common, CRASHED + b"%d" % conversation.pid))
                 raise
     finally:
         with suppress(OSError):  # where nobody can write, what git has said of it counts more
             unfinished.clear()
+
+
+def left_about(common: bytes) -> list[bytes]:
+    """Returns what a git, ours or another's, has begun in a repository: it is at it, or was killed.
+
+    A pack of ours is left for good only where we die between git's making of it and our noting its name.
+    """
+    objects, lanes = os.path.join(common, b"objects"), os.path.join(common, b"worktrees")
+    begun = [each for each in _below(objects) if os.path.basename(each).startswith(b"tmp_")]
+    begun += [os.path.join(common, name) for name in os.listdir(common) if name.startswith(CRASHED)]
+    locks = [
+        each for each in (*_below(os.path.join(common, b"refs")), *_below(lanes)) if each.endswith(b".lock")
+    ]
+    names = os.listdir(lanes) if os.path.isdir(lanes) else []
+    empty = [place for name in names if is_empty(place := os.path.join(lanes, name))]
+    return sorted((*begun, *locks, *empty))
+
+
+def _below(place: bytes) -> Iterator[bytes]:
+    for folder, _, names in os.walk(place):
+        yield from (os.path.join(folder, name) for name in names)
 
 
 class _Noted(msgspec.Struct, frozen=True):

@@ -3,24 +3,72 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import traceback
 import warnings
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+from tests.sagas.worlds import World
 
-    from tests.sagas.worlds import Open, World
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from tests.sagas.worlds import Open
 
     Act = Callable[[Open], Awaitable[object]]
+
+
+class Prepared(Protocol):
+    """What a world is made for."""
+
+    @property
+    def prepare(self) -> Act:
+        """Returns what comes before."""
+
+    @property
+    def retention(self) -> str:
+        """Returns how long what was put away rests."""
+
+    @property
+    def program(self) -> str:
+        """Returns what git does in its place, if anything."""
+
 
 DEAD = 77  # how a process ends that has died where it was told to
 
 
 class Stopped(BaseException):
     """Everything ends here, as far as anybody can tell."""
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Lends a directory, in memory where that can be."""
+    memory = Path("/dev/shm")
+    home = Path(tempfile.mkdtemp(prefix="laneyard-", dir=memory if memory.is_dir() else None))
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home)
+
+
+def made(home: Path, scenario: Prepared) -> tuple[World, int]:
+    """Returns a world where the scenario can begin, and the position where its log does."""
+    world = World(home, retention=scenario.retention)
+
+    async def prepare() -> None:
+        async with world.open() as opened:
+            await scenario.prepare(opened)
+
+    trio.run(prepare)
+    if scenario.program:
+        world.fake(scenario.program)
+    return world, len(world.tags())
 
 
 def moments(world: World, act: Act) -> list[tuple[str, str]]:
@@ -75,6 +123,11 @@ def _die(world: World, act: Act, moment: int) -> None:
 
 def in_a_process(work: Callable[[], object]) -> int:
     """Runs the work in a process of its own and returns how that ended: 0, its code, or a signal below 0."""
+    return ended(begun(work))
+
+
+def begun(work: Callable[[], object]) -> int:
+    """Begins the work in a process of its own and returns its id, for `ended`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads that wait for work are of no concern
         child = os.fork()
@@ -87,6 +140,11 @@ def in_a_process(work: Callable[[], object]) -> int:
             traceback.print_exc()
         finally:
             os._exit(code)
+    return child
+
+
+def ended(child: int) -> int:
+    """Waits for a process's end and returns how it ended."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

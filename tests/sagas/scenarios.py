@@ -186,7 +186,7 @@ SCENARIOS = (
         "restore-undone",
         reaped,
         lambda o: o.restore(),
-        f"RestoreLane Checkout Apply Apply Apply {DELETE}",
+        f"RestoreLane Checkout Apply Apply Apply Apply {DELETE}",
         "reaped",
         program=BUSY,
     ),

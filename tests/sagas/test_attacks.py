@@ -119,7 +119,7 @@ async def test_a_tree_that_was_moved_away_is_missing_and_not_deleted(tmp_path: P
         os.rename(place, elsewhere)
         done = await opened.reap()
         assert isinstance(done.lane, NeedsReview)
-        assert done.lane.cause == "tree_missing"
+        assert done.lane.detail == "tree_missing"
         os.rename(elsewhere, place)
         await opened.restore()
         assert opened.state() == "active"
@@ -159,7 +159,7 @@ async def test_a_commit_made_while_the_tree_goes_is_kept(tmp_path: Path) -> None
         done = await opened.reap()
     late = made[0].decode().strip()
     assert isinstance(done.lane, NeedsReview)
-    assert done.lane.cause == "changed_while_reaping"
+    assert done.lane.detail == "changed_while_reaping"
     world.git(world.root, "gc", "-q", "--prune=now")
     assert world.git(world.root, "cat-file", "-t", late).strip() == b"commit"
 
@@ -230,7 +230,7 @@ async def test_a_head_without_a_commit_holds_the_reaper(tmp_path: Path) -> None:
         world.git(os.fsencode(resting.place.path), "symbolic-ref", "HEAD", "refs/heads/gone")
         done = await opened.reap()
         assert isinstance(done.lane, NeedsReview)
-        assert done.lane.cause == "registration_changed"
+        assert done.lane.detail == "registration_changed"
         await opened.restore()
         assert opened.state() == "active"
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,14 +10,15 @@ import pytest
 import trio
 
 from domain.events import BY_TAG
-from tests.sagas.crashes import cancel, moments, stop
+from tests.sagas.crashes import cancel, made, moments, scratch, stop
 from tests.sagas.scenarios import EFFECTS, SCENARIOS, Scenario, nothing
-from tests.sagas.worlds import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
     from _pytest.mark import ParameterSet
+
+    from tests.sagas.worlds import World
 
 BY_NAME = {each.name: each for each in SCENARIOS}
 # Where one command has ended and another of the same request has not begun: nothing is owed there.
@@ -46,36 +43,12 @@ class Reference(msgspec.Struct, frozen=True):
 
 @cache
 def reference(scenario: Scenario) -> Reference:
-    with _home() as home:
+    with scratch() as home:
         world, start = made(home, scenario)
         before = world.look()
         heard = moments(world, scenario.act)
         assert trio.run(world.complaints) == []
         return Reference(before, world.look(), world.tags(start), heard, world.state())
-
-
-@contextmanager
-def _home() -> Iterator[Path]:
-    memory = Path("/dev/shm")
-    home = Path(tempfile.mkdtemp(prefix="laneyard-", dir=memory if memory.is_dir() else None))
-    try:
-        yield home
-    finally:
-        shutil.rmtree(home)
-
-
-def made(home: Path, scenario: Scenario) -> tuple[World, int]:
-    """Returns a world where the scenario can begin, and the position where its log does."""
-    world = World(home, retention=scenario.retention)
-
-    async def prepare() -> None:
-        async with world.open() as opened:
-            await scenario.prepare(opened)
-
-    trio.run(prepare)
-    if scenario.program:
-        world.fake(scenario.program)
-    return world, len(world.tags())
 
 
 def cases() -> list[ParameterSet]:

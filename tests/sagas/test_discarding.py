@@ -126,7 +126,7 @@ async def test_however_many_entries_there_are_a_consent_names_each(world: World)
         world.git(place, "commit", "-q", "--allow-empty", "-m", "at rest")
         head = world.git(place, "rev-parse", "HEAD").decode().strip()
         await opened.discard()
-        assert (reviewed(opened).cause, reviewed(opened).paths[0]) == (
+        assert (reviewed(opened).detail, reviewed(opened).paths[0]) == (
             "registration_changed",
             f".git/HEAD at {head}",
         )
@@ -159,7 +159,7 @@ async def test_a_consent_to_one_commit_made_at_rest_is_none_for_the_next(world: 
         for _ in range(2):
             world.git(place, "commit", "-q", "--allow-empty", "-m", "at rest")
             await (opened.reap if isinstance(opened.lane(), Quarantined) else opened.discard)()
-            assert reviewed(opened).cause == "registration_changed"
+            assert reviewed(opened).detail == "registration_changed"
         assert len({path for path in reviewed(opened).paths if path.startswith(".git/HEAD at")}) == 1
         assert isinstance((await opened.discard()).lane, Reaped)
 
@@ -169,7 +169,7 @@ async def test_a_tree_that_came_back_is_not_agreed_to_for_having_been_away(world
         place = await rests(opened)
         os.rename(place, place + b".away")
         await opened.reap()
-        assert reviewed(opened).cause == "tree_missing"
+        assert reviewed(opened).detail == "tree_missing"
         os.rename(place + b".away", place)
         write(place, b"late")
         await opened.discard()
@@ -384,7 +384,7 @@ async def test_a_directory_that_may_not_be_read_is_deleted_if_it_is_agreed_to(
             pytest.skip("root may look into every directory")
         await opened.reap()
         if not agreed:
-            assert (reviewed(opened).cause, reviewed(opened).paths) == ("unreadable", ("build/locked",))
+            assert (reviewed(opened).detail, reviewed(opened).paths) == ("unreadable", ("build/locked",))
             await opened.discard()
             assert reviewed(opened).paths == ("build",)
             await opened.discard()

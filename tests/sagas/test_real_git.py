@@ -197,7 +197,7 @@ async def test_what_changes_between_explanation_and_deletion_is_not_deleted(
         await removed(opened)
         done = await opened.reap()
         assert isinstance(done.lane, NeedsReview)
-        assert done.lane.cause == "changed_while_reaping"
+        assert done.lane.detail == "changed_while_reaping"
         left = walk(resting(opened))
         if change is replace_directory:
             assert left[b"sub"][0] == "link"

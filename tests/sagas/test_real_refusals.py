@@ -73,7 +73,7 @@ async def test_a_mount_in_the_quarantine_holds_the_reaper_and_is_unharmed(
         mount(mounted, os.path.join(resting(opened), b"empty"))
         done = await opened.reap()
         assert isinstance(done.lane, NeedsReview)
-        assert (done.lane.cause, done.lane.paths, done.lane.count) == ("mount_inside", (), 0)
+        assert (done.lane.detail, done.lane.paths, done.lane.count) == ("mount_inside", (), 0)
         assert done.lane.reason == "mount point in the tree: empty"
         done = await opened.discard()
         assert isinstance(done.lane, NeedsReview)
@@ -95,7 +95,7 @@ async def test_a_mount_that_comes_between_explanation_and_deletion_is_unharmed(
         await removed(opened)
         done = await opened.reap()
         assert isinstance(done.lane, NeedsReview)
-        assert (done.lane.cause, done.lane.count) == ("mount_inside", 0)
+        assert (done.lane.detail, done.lane.count) == ("mount_inside", 0)
         assert (mounted / "theirs").read_bytes() == b"theirs\n"
 
 
@@ -120,7 +120,7 @@ async def test_another_directory_in_the_quarantine_is_not_deleted(world: World) 
         write(os.path.join(place, b".git"), walk(away)[b".git"][2])
         done = await opened.reap()
         assert isinstance(done.lane, NeedsReview)
-        assert done.lane.cause == "identity_changed"
+        assert done.lane.detail == "identity_changed"
         assert walk(place).keys() == {b".git"}
 
 
@@ -242,7 +242,7 @@ async def test_a_snapshot_whose_ref_somebody_moved_deletes_nothing(world: World)
         world.git(world.root, "update-ref", taken.ref, "refs/heads/main")
         done = await opened.reap()
         assert isinstance(done.lane, NeedsReview)
-        assert done.lane.cause == "snapshot_damaged"
+        assert done.lane.detail == "snapshot_damaged"
         assert walk(resting(opened))[b"secret"][2] == b"untracked secret"
 
 

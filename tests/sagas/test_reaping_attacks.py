@@ -123,7 +123,7 @@ def test_what_is_moved_away_after_a_kill_is_not_called_destroyed(tmp_path: Path,
 
     async def main() -> None:
         async with world.open() as opened:
-            assert lane_of(opened).cause == "tree_missing"
+            assert lane_of(opened).detail == "tree_missing"
             assert "tree.destroyed@1" not in world.tags()
             assert os.path.isdir(os.path.join(world.common, b"worktrees/work"))
             assert exits(opened) == ["--discard"]
@@ -160,7 +160,7 @@ def test_what_was_written_into_half_a_tree_is_kept_beside_the_whole(tmp_path: Pa
 
     async def main() -> None:
         async with world.open() as opened:
-            assert lane_of(opened).cause == "changed_while_reaping"
+            assert lane_of(opened).detail == "changed_while_reaping"
             assert exits(opened) == ["--resnapshot", "--discard"]
             done = await opened.resnapshot()
             assert isinstance(done.lane, Reaped)
@@ -243,7 +243,7 @@ def test_what_comes_to_the_last_of_a_tree_is_kept_as_a_worktree_with_every_way_o
 
     async def main() -> None:
         async with world.open() as opened:
-            assert (lane_of(opened).cause, lane_of(opened).paths) == ("changed_while_reaping", ("late",))
+            assert (lane_of(opened).detail, lane_of(opened).paths) == ("changed_while_reaping", ("late",))
             await getattr(opened, way_out)()
             if way_out == "restore":
                 assert walk(place_of(opened)).keys() == {b".git", b"late"}
@@ -262,7 +262,7 @@ def test_what_is_staged_while_a_tree_goes_leaves_a_worktree(tmp_path: Path) -> N
 
     async def main() -> None:
         async with world.open() as opened:
-            assert lane_of(opened).cause == "changed_while_reaping"
+            assert lane_of(opened).detail == "changed_while_reaping"
             left = (await opened.resnapshot()).lane.record.snapshots[-1].id  # type: ignore[union-attr]
             await opened.restore()
             assert same(walk(place_of(opened)), before)
@@ -283,7 +283,7 @@ def test_what_is_staged_until_a_tree_is_gone_is_kept_until_it_is_discarded(tmp_p
     async def main() -> None:
         async with world.open() as opened:
             lane = lane_of(opened)
-            assert (lane.cause, exits(opened)) == ("tree_missing", ["--discard"])
+            assert (lane.detail, exits(opened)) == ("tree_missing", ["--discard"])
             assert "git was used in it" in lane.reason
             assert os.path.isdir(os.path.join(world.common, b"worktrees/work"))
             await opened.discard()
@@ -300,7 +300,7 @@ async def test_a_lane_whose_snapshot_is_damaged_can_be_discarded(tmp_path: Path)
         await removed(opened)
         world.git(world.root, "update-ref", "-d", opened.lane().record.snapshots[0].ref)  # type: ignore[union-attr]
         await opened.reap()
-        assert lane_of(opened).cause == "snapshot_damaged"
+        assert lane_of(opened).detail == "snapshot_damaged"
         assert isinstance((await opened.discard()).lane, Reaped)
 
 

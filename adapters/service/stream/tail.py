@@ -58,7 +58,7 @@ class Tail:
         self.floor = 0  # the ring holds everything after it
         self._size = ring
         self._items: list[Item] = []
-        self._slugs: dict[str, str] = {}
+        self._slugs: dict[str, str] | None = None  # read when they are first asked for
         self._readers = _Readers(store)
         self._reading = trio.CapacityLimiter(READS)
         self._following = trio.CapacityLimiter(1)  # the tail itself never waits behind a subscriber's read
@@ -76,7 +76,10 @@ class Tail:
 
     @property
     def slugs(self) -> Mapping[str, str]:
-        """Returns the slugs by lane, as of the head; it changes as the log goes on."""
+        """Returns the slugs by lane, as of the head or later; it changes as the log goes on."""
+        if self._slugs is None:
+            with self._readers.one() as reader:
+                self._slugs = {str(row["id"]): str(row["slug"]) for row in reader.lanes()}
         return self._slugs
 
     def poke(self) -> None:
@@ -185,7 +188,9 @@ class Tail:
 
     def _learn(self, event: Envelope) -> None:
         lane = lane_of(event.stream)
-        if lane is not None and isinstance(event.fact, CreationPlanned | LaneAdopted | RestorePlanned):
+        if self._slugs is None or lane is None:
+            return
+        if isinstance(event.fact, CreationPlanned | LaneAdopted | RestorePlanned):
             self._slugs[lane] = event.fact.slug
 
     def _begin(self) -> None:
@@ -193,7 +198,6 @@ class Tail:
             self.head = reader.head().position
             self.floor = max(0, self.head - self._size)
             self._items = [_item(event) for event in reader.events(self.floor, self.head)]
-            self._slugs = {str(row["id"]): str(row["slug"]) for row in reader.lanes()}
 
     def _read(self, after: int, to: int, wanted: Filter) -> tuple[list[Item], int]:
         with self._readers.one() as reader:

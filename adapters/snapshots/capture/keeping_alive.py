@@ -9,7 +9,7 @@ import msgspec
 
 from adapters.git.door import Location
 from adapters.git.errors import GitFailed, GitTalksTooMuch
-from adapters.git.parse import HEX
+from adapters.git.parse import HEX, ascii_lines
 from adapters.snapshots import objects
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ async def _last(git: Git, common: bytes, commits: tuple[str, ...], head: str) ->
         ran = await git.run(*arguments, repository=Location(common), stdin=text.encode())
     except (GitFailed, GitTalksTooMuch):  # a log may name what has lost its history, or have a long one
         return commits
-    lines = [line.split(" ") for line in ran.out.decode("ascii").splitlines()]
+    lines = [line.split(" ") for line in ascii_lines("rev-list", ran.out)]
     earlier = {parent for line in lines for parent in line[1:]}
     return tuple(line[0] for line in lines if line[0] not in earlier)
 
@@ -83,8 +83,8 @@ async def _held_tags(git: Git, common: bytes) -> set[str]:
     """Returns the tag objects that tags and branches are at."""
     arguments = (b"for-each-ref", b"--format=%(objecttype) %(objectname)", *TAGS)
     ran = await git.run(*arguments, repository=Location(common))
-    lines = [line.split(" ") for line in ran.out.decode("ascii").splitlines()]
-    return {oid for kind, oid in lines if kind == "tag"}
+    lines = (line.partition(" ") for line in ascii_lines("for-each-ref", ran.out))
+    return {oid for kind, _, oid in lines if kind == "tag"}
 
 
 async def _targets(git: Git, common: bytes, tags: list[str]) -> list[str]:

@@ -17,6 +17,7 @@ from adapters.files.durable import read_file, write_new
 from adapters.files.errors import FilesError
 from adapters.git.door import Location
 from adapters.git.errors import GitFailed
+from adapters.git.parse import ascii_lines
 from adapters.snapshots.objects import Moving
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ async def make_own(git: Git, common: bytes, plan: Plan, written: Written) -> Non
     except GitFailed:  # what is kept alive may have lost its history
         tips = [each for each in (written.commit, written.index, written.keep) if each]
         listed = await git.run(*LIST, repository=Location(common), stdin=_lines([*tips, *plan.commits]))
-        ran = await _pack(git, common, (), listed.out.decode("ascii").split())
-    await trio.to_thread.run_sync(_hold, common, ran.decode("ascii").strip(), plan.ref)
+        ran = await _pack(git, common, (), ascii_lines("rev-list", listed.out))
+    await trio.to_thread.run_sync(_hold, common, ascii_lines("pack-objects", ran), plan.ref)
 
 
 async def _pack(git: Git, common: bytes, options: tuple[bytes, ...], names: list[str]) -> bytes:
@@ -71,9 +72,9 @@ def _lines(names: list[str]) -> bytes:
     return "".join(f"{name}\n" for name in names).encode("ascii")
 
 
-def _hold(common: bytes, name: str, ref: str) -> None:
+def _hold(common: bytes, names: list[str], ref: str) -> None:
     """Marks the pack as one that is kept: `git gc` leaves what is borrowed out of the pack that it makes."""
-    base = os.path.join(common, b"objects/pack", f"pack-{name}".encode())
+    base = os.path.join(common, b"objects/pack", f"pack-{''.join(names)}".encode())
     with suppress(FileExistsError):  # an attempt before this one has made the very same pack
         write_new(base + b".keep", f"{ref}\n".encode(), 0o444)
     if not (os.path.isfile(base + b".pack") and os.path.isfile(base + b".idx")):

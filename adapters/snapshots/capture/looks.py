@@ -18,6 +18,7 @@ import msgspec
 from adapters.files.durable import CREATE, TEMPORARY, read_file
 from adapters.files.errors import FilesError
 from adapters.files.scan import TOGETHER
+from adapters.snapshots.files import BEGINNINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -81,9 +82,12 @@ def save(path: bytes, algorithm: str, looks: Iterable[tuple[bytes, Look]]) -> No
         batches.append(msgspec.msgpack.encode(batch))
     body = msgspec.msgpack.encode(batches)
     batches.clear()
-    temporary = os.path.join(os.path.dirname(path), TEMPORARY + secrets.token_hex(8).encode())
+    place = os.path.dirname(path)
+    begun = os.path.join(os.path.dirname(place), BEGINNINGS)  # is cleared at the next start
+    temporary = os.path.join(begun, TEMPORARY + secrets.token_hex(8).encode())
     with suppress(OSError):
-        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        os.makedirs(place, 0o700, exist_ok=True)
+        os.makedirs(begun, 0o700, exist_ok=True)
         try:
             with os.fdopen(os.open(temporary, CREATE, 0o600), "wb") as file:
                 file.write(HEAD + algorithm.encode() + b"\n" + hashlib.sha256(body).digest())

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from adapters.git.door import Location
+from adapters.git.parse import ascii_lines
 
 if TYPE_CHECKING:
     from adapters.git.door import Git
@@ -22,5 +23,5 @@ async def missing_below(git: Git, common: bytes, tree: str) -> frozenset[str]:
     # `cat-file --batch-check` ends at the first promised object that it cannot fetch.
     arguments = (b"rev-list", b"--objects", b"--no-object-names", b"--missing=print", tree.encode())
     ran = await git.run(*arguments, repository=Location(common))
-    lines = ran.out.decode("ascii").splitlines()
+    lines = ascii_lines("rev-list", ran.out)
     return frozenset(line.removeprefix("?") for line in lines if line.startswith("?"))

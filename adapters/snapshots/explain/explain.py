@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from adapters.files.descriptors import DIRECTORY, owned
-from adapters.files.kernel import sync_file_system
+from adapters.files.durable import sync_file_systems
 from adapters.files.own_directory import in_own_directory
 from adapters.files.scan import Entry, scan
 from adapters.git.refs import read_ref
@@ -47,6 +46,8 @@ if TYPE_CHECKING:
     from domain.states import Basis
 
 __all__ = ["NOTHING", "Explanation", "Verdict"]
+
+LOCKED, PAUSE = 1.0, 0.02  # seconds for which a lock of git's is waited for, and between two looks at it
 
 
 class RegistrationChanged(Exception):
@@ -113,9 +114,7 @@ def _write_back(root: bytes) -> None:
 
     The next change through one then gives the file a new time, later than the beginning of the look.
     """
-    if os.path.lexists(root):
-        with owned(os.open(root, DIRECTORY)) as descriptor:
-            sync_file_system(descriptor)
+    sync_file_systems(root)
 
 
 def _walk(root: bytes, algorithm: str, agreed: Agreed) -> list[Entry]:
@@ -198,7 +197,8 @@ async def _require_unchanged(
 ) -> None:
     """Raises RegistrationChanged unless the registration holds nothing that the snapshot does not.
 
-    One that was compared when it had the fingerprint `seen`, and has it still, is not read again.
+    One that was compared when it had the fingerprint `seen`, and has it still, is not read again. Git's locks
+    are waited for, as a gc takes them in every worktree for a moment.
     """
     agreed = {*manifest.omitted, *(basis.consent.paths if basis.consent else ())}
     if basis.partial or "." in agreed or not os.path.isdir(admin):
@@ -207,9 +207,14 @@ async def _require_unchanged(
     untouched = seen is not None and await trio.to_thread.run_sync(_fingerprint, admin) == seen
     if untouched and head == manifest.head:
         return
-    found = await trio.to_thread.run_sync(
-        lambda: list(registration.changes(files, manifest, admin, head, agreed))
-    )
+
+    def changes() -> list[registration.Change]:
+        return list(registration.changes(files, manifest, admin, head, agreed))
+
+    found, end = await trio.to_thread.run_sync(changes), trio.current_time() + LOCKED
+    while found and all(each.path.endswith(".lock") for each in found) and trio.current_time() < end:
+        await trio.sleep(PAUSE)
+        found = await trio.to_thread.run_sync(changes)
     if found:
         raise RegistrationChanged(found[0].why, tuple(dict.fromkeys(each.path for each in found)))
 

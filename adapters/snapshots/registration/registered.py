@@ -213,8 +213,8 @@ def obstacles(admin: bytes) -> tuple[Obstacle, ...]:
 def _obstacle(admin: bytes, found: Found) -> str | None:
     if found.kind not in ORDINARY:
         return "special-file"
-    if found.is_lock:
-        return "git-lock"
+    if found.is_lock:  # a gc in a lane is of the whole repository, and may go on, or have died, for long
+        return None if found.name == b"gc.log.lock" else "git-lock"
     parent = os.path.dirname(found.name)
     if found.kind == stat.S_IFDIR and parent.endswith(b"/worktrees"):
         owner = os.path.dirname(parent)

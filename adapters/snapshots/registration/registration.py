@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from adapters.files.durable import read_file
 from adapters.git.heads import operation_in_progress
 from adapters.snapshots.files import LIMIT as LIMIT
 from adapters.snapshots.files import PIECE
@@ -151,6 +153,8 @@ def _changed(
         return None if same else f"{said_of(found.name)} has another mode than was captured"
     if _is_index(admin, found.name):
         return _restaged(files, tuple(captured.values()), admin, found.name)
+    if found.name.startswith(b"logs/") and _says_no_more(files, known, path):
+        return None
     return (
         None if _is_of_no_meaning(admin, found.name) else f"{said_of(found.name)} is not as it was captured"
     )
@@ -176,6 +180,16 @@ def _digest(found: Found, path: bytes) -> str:
         while piece := os.read(descriptor, PIECE):
             total.update(piece)
     return total.hexdigest()
+
+
+def _says_no_more(files: Files, known: Registered, path: bytes) -> bool:
+    """Tells whether a log has only lines that were captured: git's gc lets old ones expire."""
+    return _lines(read_file(path, LIMIT)) <= _lines(files.read(known.sha256, LIMIT))
+
+
+def _lines(log: bytes) -> Counter[bytes]:
+    """Returns what a log says; git's gc writes a tab where a line has no message, as a new worktree's."""
+    return Counter(line.rstrip(b"\t") for line in log.splitlines())
 
 
 def _is_index(admin: bytes, name: bytes) -> bool:

@@ -6,14 +6,12 @@ already right stays, so that doing it twice is doing it once.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import trio
 
-from adapters.files.descriptors import DIRECTORY, owned
-from adapters.files.kernel import sync_file_system
+from adapters.files.durable import sync_file_systems
 from adapters.files.scan import scan
 from adapters.git.door import Location
 from adapters.snapshots.beneath import Beneath
@@ -80,7 +78,7 @@ async def apply(git: Git, directory: bytes, effect: Apply) -> Restored:
         site.known.clear()  # what is not needed any more is some 40 MiB of 100,000 files
         await trio.to_thread.run_sync(registration.put_back, files, manifest, site.admin, root, plan.tree)
         await trio.to_thread.run_sync(registration.repoint_modules, site.admin, root)
-        await trio.to_thread.run_sync(_make_durable, root, site.admin)
+        await trio.to_thread.run_sync(sync_file_systems, root, site.admin)
         await put_index_back(site, manifest, look.stamps)
     await trio.to_thread.run_sync(filling.end, site.admin)
     return Restored(manifest.content, differences)
@@ -119,11 +117,3 @@ def _settle(site: Site, manifest: Manifest, times: Times, done: set[bytes]) -> L
     touched = settle(site, times, done, manifest.root_mode, attributes=manifest.format > 1)
     look_again(site, touched)
     return Look(site, manifest, times)
-
-
-def _make_durable(root: bytes, admin: bytes) -> None:
-    """Makes the tree and its registration durable, in one wait where they are on one file system."""
-    with owned(os.open(root, DIRECTORY)) as tree, owned(os.open(admin, DIRECTORY)) as registered:
-        sync_file_system(tree)
-        if os.fstat(tree).st_dev != os.fstat(registered).st_dev:
-            sync_file_system(registered)

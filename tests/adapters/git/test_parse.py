@@ -12,6 +12,7 @@ from adapters.git.errors import GitOutputUnreadable
 from adapters.git.parse import (
     Change,
     TreeEntry,
+    ascii_lines,
     parse_batch_check,
     parse_ls_tree,
     parse_status,
@@ -123,17 +124,17 @@ async def test_objects_come_in_the_order_in_which_they_were_asked_for(workshop: 
     repository = Location(os.fsencode(workshop.repository() / ".git"))
     asked = b"HEAD:file\nnone with spaces\nHEAD^{tree}\n"
     ran = await door.run(b"cat-file", b"--batch-check", repository=repository, stdin=asked)
-    blob, none, tree = parse_batch_check(ran.out)
+    blob, none, tree = parse_batch_check(ran.out, 3)
     assert blob is not None
     assert tree is not None
     assert (blob[1:], none, tree[1]) == (("blob", 4), None, "tree")
 
 
 def test_nonsense_is_no_object() -> None:
-    assert parse_batch_check(b"abc ambiguous\n" + A + b" missing\n") == [None, None]
+    assert parse_batch_check(b"abc ambiguous\n" + A + b" missing\n", 2) == [None, None]
     for data in (A + b" blob 4", A + b" blob x\n", A + b" thing 4\n", b"abc blob 4\n", b"\n"):
         with pytest.raises(GitOutputUnreadable, match="cat-file"):
-            parse_batch_check(data)
+            parse_batch_check(data, 1)
 
 
 PIECES = [
@@ -161,10 +162,24 @@ PIECES += [b" blob 12\n", b" missing\n"]
 bytes_like_gits = st.lists(st.sampled_from(PIECES) | st.binary(max_size=4), max_size=12).map(b"".join)
 
 
-@pytest.mark.parametrize("parse", [parse_status, parse_ls_tree, parse_batch_check])
+@pytest.mark.parametrize("parse", [parse_status, parse_ls_tree, lambda data: parse_batch_check(data, 1)])
 @given(data=st.binary(max_size=200) | bytes_like_gits)
 def test_any_bytes_are_a_value_or_unreadable(parse: Callable[[bytes], object], data: bytes) -> None:
     try:
         assert parse(data) is not None
     except GitOutputUnreadable:
         return
+
+
+@pytest.mark.parametrize("data", [b"", A + b" missing\n", 3 * (A + b" missing\n")])
+def test_an_answer_to_other_than_what_was_asked_for_says_nothing(data: bytes) -> None:
+    with pytest.raises(GitOutputUnreadable, match="2 names"):
+        parse_batch_check(data, 2)
+
+
+def test_lines_are_of_printable_words() -> None:
+    assert ascii_lines("x", b"") == []
+    assert ascii_lines("x", b"a b\nc\n") == ["a b", "c"]
+    for data in (b"a", b"\xff\n", b"a  b\n", b"\n", b"a\0\n"):
+        with pytest.raises(GitOutputUnreadable, match="x"):
+            ascii_lines("x", data)

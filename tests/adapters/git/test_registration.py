@@ -52,10 +52,22 @@ def test_a_lock_without_a_reason_is_a_lock(workshop: Workshop) -> None:
         lock(git_dir, OURS)
 
 
+def test_a_lock_that_was_left_behind_is_taken_over_by_the_same_lane_only(workshop: Workshop) -> None:
+    _, _, git_dir, _ = laid(workshop)
+    lock(git_dir, b"laneyard: returning 4711")
+    lock(git_dir, b"laneyard: edition 2 of 4711")
+    assert read_registration(git_dir).locked == b"laneyard: edition 2 of 4711"
+    with pytest.raises(ForeignLock, match="4711"):
+        lock(git_dir, b"laneyard: edition 2 of 4712")
+    assert read_registration(git_dir).locked == b"laneyard: edition 2 of 4711"
+
+
 def test_all_registrations_are_listed_and_the_damaged_ones_named(workshop: Workshop) -> None:
     root, _, git_dir, _ = laid(workshop)
     common = os.fsencode(root / ".git")
     (root / ".git/worktrees/half").mkdir()
+    (root / ".git/worktrees/half/commondir").touch()
+    (root / ".git/worktrees/empty").mkdir()
     (root / ".git/worktrees/stray").touch()
     broken, whole = registrations(common)
     assert isinstance(broken, Unreadable)

@@ -10,7 +10,17 @@ from msgspec.structs import replace
 
 from adapters.performer import proof
 from adapters.performer.deletion import deregister
-from domain.effects import Deregister, Deregistered, Destroy, Destroyed, Explain, Explained, NotDone
+from domain.effects import (
+    Deregister,
+    Deregistered,
+    Destroy,
+    Destroyed,
+    Explain,
+    Explained,
+    NotDone,
+    Unexplained,
+)
+from domain.evidence import Consent
 from tests.adapters.snapshots.lanes import REASON
 from tests.sagas.trees import write
 
@@ -65,8 +75,9 @@ async def test_what_somebody_has_done_there_since_is_kept(lane: Lane, work: Call
     effect = await deleted(lane, await captured(lane))
     work(lane)
     outcome = await done(lane, effect)
-    assert isinstance(outcome, NotDone)
-    assert (outcome.step, outcome.code, outcome.transient) == ("deregister", "registration_changed", False)
+    assert isinstance(outcome, Unexplained)
+    assert (outcome.cause, outcome.count) == ("registration_changed", len(outcome.paths))
+    assert outcome.paths
     assert os.path.isdir(lane.admin)
 
 
@@ -78,26 +89,34 @@ async def test_a_snapshot_that_is_damaged_by_then_keeps_it(lane: Lane) -> None:
     assert outcome.code == "snapshot_damaged"
 
 
-async def test_who_agrees_to_lose_all_is_not_held_by_what_was_proved_before(lane: Lane) -> None:
-    basis, place = await captured(lane), lane.place
-    effect = await deleted(lane, basis)
+async def test_a_consent_to_what_was_done_there_is_none_for_what_comes_next(lane: Lane) -> None:
+    effect = await deleted(lane, await captured(lane))
     in_admin(lane, "update-ref", "refs/worktree/mine", "HEAD")
-    assert isinstance(await done(lane, effect), NotDone)
-    agreed = lane.basis(basis.snapshot, b".")
-    look = Explain(repository=lane.repository, place=place, basis=agreed)
-    explained = await lane.perform(look)
-    assert isinstance(explained, Explained)
-    again = Destroy(repository=lane.repository, place=place, basis=agreed, digest=explained.digest)
-    assert await lane.perform(again) == Destroyed()
-    assert await done(lane, effect) == Deregistered()
+    outcome = await done(lane, effect)
+    assert isinstance(outcome, Unexplained)
+    assert outcome.paths == (".git/refs/worktree/mine",)
+    agreed = replace(effect, consent=Consent(outcome.paths, "seen"))
+    in_admin(lane, "update-ref", "refs/worktree/later", "HEAD")
+    later = await done(lane, agreed)
+    assert isinstance(later, Unexplained)
+    assert later.paths == (".git/refs/worktree/later",)
+    in_admin(lane, "update-ref", "-d", "refs/worktree/later")
+    assert await done(lane, agreed) == Deregistered()
+
+
+async def test_who_agrees_to_lose_all_is_not_held_by_what_was_proved_before(lane: Lane) -> None:
+    effect = await deleted(lane, await captured(lane))
+    os.unlink(os.path.join(lane.directory(), b"manifest.json"))
+    in_admin(lane, "update-ref", "refs/worktree/mine", "HEAD")
+    assert await done(lane, replace(effect, consent=Consent((".",), "seen"))) == Deregistered()
 
 
 async def test_a_tree_without_a_snapshot_is_compared_with_its_commit(lane: Lane) -> None:
     effect = await deleted(lane, lane.basis(None))
     write(os.path.join(lane.admin, b"HEAD"), b"1" * 40 + b"\n")
     outcome = await done(lane, effect)
-    assert isinstance(outcome, NotDone)
-    assert outcome.code == "registration_changed"
+    assert isinstance(outcome, Unexplained)
+    assert outcome.cause == "registration_changed"
 
 
 async def test_a_proof_of_an_earlier_version_holds_nothing(lane: Lane) -> None:

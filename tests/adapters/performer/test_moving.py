@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from domain.effects import (
     DropBranch,
@@ -80,6 +81,36 @@ async def test_a_move_that_died_after_the_rename_is_finished(lane: Lane) -> None
     os.rename(lane.path, target(lane))
     assert isinstance(await lane.perform(effect), Moved)
     assert lane.world.git(target(lane), "rev-parse", "--show-toplevel").strip() == target(lane)
+
+
+def points_to(lane: Lane) -> bytes:
+    return walk(lane.admin)[b"gitdir"][2]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+async def test_a_leaving_that_died_before_the_rename_begins_anew(lane: Lane, *, strict: bool) -> None:
+    effect = replace(moving(lane), leaving=True, strict=strict)
+    write(os.path.join(lane.admin, b"gitdir"), target(lane) + b"/.git\n")
+    assert isinstance(await lane.perform(effect), Moved)
+    assert lane.world.git(target(lane), "rev-parse", "--show-toplevel").strip() == target(lane)
+
+
+async def test_a_leaving_that_finds_something_in_the_way_leaves_both_as_they_were(lane: Lane) -> None:
+    before, said = walk(lane.path), points_to(lane)
+    write(os.path.join(target(lane), b"theirs"), b"theirs\n")
+    assert await code(lane, replace(moving(lane), leaving=True)) == "path_in_use"
+    assert (walk(lane.path), points_to(lane)) == (before, said)
+
+
+async def test_a_tree_that_is_nowhere_may_be_where_its_registration_says_that_it_goes(lane: Lane) -> None:
+    effect = replace(moving(lane), leaving=True)
+    write(os.path.join(lane.admin, b"gitdir"), target(lane) + b"/.git\n")
+    os.rename(lane.path, lane.path + b"-away")
+    write(os.path.join(lane.path, b"theirs"), b"theirs\n")
+    outcome = await lane.perform(effect)
+    assert isinstance(outcome, Moved)
+    assert (outcome.place.path, outcome.place.identity) == (effect.target, effect.place.identity)
+    assert walk(lane.path).keys() == {b"theirs"}
 
 
 @contextmanager

@@ -155,7 +155,6 @@ CHANGES: dict[str, Callable[[Lane], object]] = {
     "commit": lambda lane: lane.git("commit", "-q", "--allow-empty", "-m", "late"),
     "stage": lambda lane: lane.git("update-index", "--chmod=+x", "file"),
     "merge": merge,
-    "reflog": lambda lane: lane.git("reflog", "expire", "--expire=now", "--all"),
     "reset": lambda lane: lane.git("reset", "-q", "--soft", "HEAD"),
     "private ref": lambda lane: lane.git("update-ref", "refs/worktree/mine", "HEAD"),
 }
@@ -170,6 +169,12 @@ async def test_a_registration_that_was_worked_in_is_noticed(
     with pytest.raises(RegistrationChanged):
         await lane.explanation(lane.basis(taken))
     await lane.explanation(lane.basis(taken, b"."))
+
+
+async def test_a_reflog_that_says_less_than_was_captured_says_nothing_new(lane: Lane) -> None:
+    taken = await lane.capture()
+    lane.git("reflog", "expire", "--expire=now", "--all")
+    await lane.explanation(lane.basis(taken))
 
 
 async def test_an_index_that_was_only_refreshed_says_the_same(lane: Lane) -> None:
