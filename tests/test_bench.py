@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.log import WAITING
+from tests.bench.recovery import recovered
 from tests.bench.table import (
     LANE_GOALS,
     WORDS,
@@ -18,6 +19,7 @@ from tests.bench.table import (
     of_lanes,
     of_memory,
     of_pairs,
+    of_recovery,
     of_served,
 )
 
@@ -97,6 +99,25 @@ def test_the_log_is_held_against_its_own_goals() -> None:
 def test_the_service_is_held_against_git_and_a_bare_python() -> None:
     assert [row.met for row in SERVED] == [True, None, False, None]
     assert (SERVED[1].ours, SERVED[1].theirs) == (2100.0, 10_000.0)
+
+
+def test_a_start_may_take_longer_for_what_is_owed_but_not_for_what_is_past() -> None:
+    few = {(100, count): [1.0 + count / 10] for count in (0, 10, 20)}
+    many = {(1000, count): [taken[0] * 1.2] for (_, count), taken in few.items()}
+    rows = of_recovery(few | many, 500)
+    assert [row.met for row in rows] == [None] * 3 + [True] * 3 + [True] * 2
+    assert (rows[0].ours, rows[2].ours) == (1000.0, 3000.0)
+    assert rows[-1].ratio == pytest.approx(1.0)
+    slow = {(1000, count): [taken[0] * (2 + count)] for (_, count), taken in few.items()}
+    assert {row.met for row in of_recovery(few | slow, 500)[3:6]} == {False}
+    assert of_recovery(few | slow, 500)[-1].met is False
+
+
+@pytest.mark.slow
+def test_starts_are_measured_with_real_journals_and_leave_nothing_behind(tmp_path: Path) -> None:
+    spans = recovered(tmp_path, (60, 600), (0, 2, 4), lanes=10, rounds=1)
+    assert list(spans) == [(events, count) for events in (60, 600) for count in (0, 2, 4)]
+    assert all(0 < taken < 60 for each in spans.values() for taken in each)
 
 
 def test_the_table_has_a_line_for_each_row_that_says_yes_or_no() -> None:

@@ -5,7 +5,8 @@ The journal is measured in the scratch directory and, as only a disk makes a com
 On a tmpfs an fsync and an unlink cost next to nothing; `--dir` on a disk shows what they cost there. With
 10,000 files and 5 rounds, the default, it takes about three minutes and two gigabytes; with 100,000
 files about ten minutes and three gigabytes. `--growth` measures 1,000 and 100,000 files, too, and compares;
-`--memory` measures the memory that lanes of 100,000 files and of a file of half a gigabyte take, and no time.
+`--memory` measures the memory that lanes of 100,000 files and of a file of half a gigabyte take, and no time;
+`--recovery` how long the service takes until it is ready, with journals that are open and with longer logs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import trio
 
-from tests.bench import log, memory, rounds, table
+from tests.bench import log, memory, recovery, rounds, table
 from tests.bench.scene import Scene, build
 from tests.bench.served import served
 
@@ -32,7 +33,10 @@ STARTS = 4  # of a whole process in each round: it is short, and its time scatte
 def main() -> int:
     options = parsed()
     with tempfile.TemporaryDirectory(prefix="laneyard-bench-", dir=options.dir) as scratch:
-        rows = remembered(scratch) if options.memory else measured(scratch, options)
+        if options.recovery:
+            rows = restarted(scratch, options)
+        else:
+            rows = remembered(scratch) if options.memory else measured(scratch, options)
     sys.stdout.write((table.encoded(rows) if options.json else table.drawn(rows)) + "\n")
     return 0
 
@@ -44,6 +48,15 @@ def remembered(scratch: str) -> list[table.Row]:
         tell(f"memory: {scene}")
         rows += table.of_memory(memory.peaks(Path(scratch) / scene.replace(" ", "-"), scene))
     return rows
+
+
+def restarted(scratch: str, options: argparse.Namespace) -> list[table.Row]:
+    """Returns the rows of starts."""
+    spans: dict[recovery.Cell, list[float]] = {}
+    for events in options.histories:
+        tell(f"starts with {events:,} events")
+        spans |= recovery.recovered(Path(scratch), (events,), lanes=options.lanes, rounds=options.rounds)
+    return table.of_recovery(spans, options.lanes)
 
 
 def measured(scratch: str, options: argparse.Namespace) -> list[table.Row]:
@@ -93,6 +106,10 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--growth", action="store_true", help="1,000, 10,000 and 100,000 files")
     parser.add_argument("--large", type=int, default=600, help="megabytes of a large file")
     parser.add_argument("--memory", action="store_true", help="measure memory instead of time")
+    parser.add_argument("--recovery", action="store_true", help="measure starts of the service instead")
+    parser.add_argument(
+        "--histories", type=int, nargs="+", default=recovery.HISTORIES, help="events, for --recovery"
+    )
     parser.add_argument("--lanes", type=int, default=500, help="of the service")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--dir", default=str(MEMORY) if MEMORY.is_dir() else None)

@@ -29,6 +29,10 @@ class Lane:
         row = find_lane(self._yard.reader.lanes(), None, self._name)
         return Path(os.fsdecode(unpack(str(row["path"]))))
 
+    @property
+    def state(self) -> str:
+        return str(self._row()["state"])
+
     async def create(self) -> None:
         wish = create.Wish(name=self._name)
         repository = await self._repository()

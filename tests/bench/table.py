@@ -43,6 +43,8 @@ FOLD_GOAL = 10.0  # microseconds of an event
 START_GOAL = 4.0  # times a Python that does nothing
 ASK_GOAL = 2.5  # the same, for a list that a service answers
 LIST_GOAL = 0.2  # of git's own list of worktrees
+HISTORY_GOAL = 1.3  # times the start with the shortest history
+JOURNAL_GROWTH_GOAL = 1.5  # times what each of the first half of the open journals adds to a start
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +134,41 @@ def of_served(lanes: int, pairs: dict[str, list[Pair]]) -> list[Row]:
         of_pairs(
             f"laneyard list, {lanes} lanes, with a service / python -c pass", pairs["list_command_all"], None
         ),
+    ]
+
+
+def of_recovery(spans: dict[tuple[int, int], list[float]], lanes: int) -> list[Row]:
+    """Returns a row for each start, by events and open journals, beside that with the shortest history."""
+    shortest = min(events for events, _ in spans)
+    rows = [
+        of_pairs(
+            f"start, {lanes} lanes, {count} open journals: {events:,} / {shortest:,} events",
+            list(zip(taken, spans[shortest, count], strict=True)),
+            None if events == shortest else HISTORY_GOAL,
+        )
+        for (events, count), taken in spans.items()
+    ]
+    return [*rows, *_by_journal(spans)]
+
+
+def _by_journal(spans: dict[tuple[int, int], list[float]]) -> list[Row]:
+    """Returns what each open journal adds to a start, in the upper half of their numbers and in the lower."""
+    counts = sorted({count for _, count in spans})
+    least, middle, most = counts[0], counts[-2], counts[-1]
+
+    def each(events: int, low: int, high: int) -> list[float]:
+        pairs = zip(spans[events, low], spans[events, high], strict=True)
+        return [(after - before) / (high - low) for before, after in pairs]
+
+    return [
+        of_pairs(
+            f"each open journal, {events:,} events: from {middle} to {most} / from {least} to {middle}",
+            [
+                (median(each(events, middle, most)), median(each(events, least, middle))),
+            ],
+            JOURNAL_GROWTH_GOAL,
+        )
+        for events in sorted({events for events, _ in spans})
     ]
 
 

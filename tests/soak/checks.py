@@ -17,6 +17,7 @@ STATES = {  # what a command that has succeeded leaves, at the position that its
     "create": ("active",),
     "snapshot": ("active", "quarantined"),
     "remove": ("quarantined",),
+    "remove and reap": ("reaped",),
     "restore": ("active",),
     "reap": ("reaped",),
 }
@@ -40,7 +41,8 @@ def _broken(house: House, promises: list[Promise]) -> Iterator[str]:
         if (each.document["position"], each.key) not in positions:
             yield f"{each.verb} {each.key} was answered, and is not in the log at {each.document['position']}"
         if each.document["state"] not in STATES[each.verb]:
-            yield f"{each.verb} {each.key} was answered with {each.document['state']}"
+            told = f"{each.document['state']}: {each.document.get('outcome')}"
+            yield f"{each.verb} {each.key} was answered with {told}"
 
 
 def _doubled(house: House) -> Iterator[str]:
@@ -48,8 +50,12 @@ def _doubled(house: House) -> Iterator[str]:
     events = house.events()
     if [each.position for each in events] != list(range(1, len(events) + 1)):
         yield "the positions of the log have gaps"
-    seen = Counter((each.cause, each.type.partition("@")[0]) for each in events)
-    for (cause, kind), count in seen.items():
+    sweeps = {each.cause for each in events if each.stream.startswith("sweep-")}
+    seen = Counter(
+        (each.cause, each.stream if each.cause in sweeps else "", each.type.partition("@")[0])
+        for each in events
+    )
+    for (cause, _, kind), count in seen.items():
         if kind in ONCE and count > 1:
             yield f"{cause} has led to {kind} {count} times"
 

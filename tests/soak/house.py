@@ -11,15 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from signal import Signals
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from adapters.client.connection import Connection
 from adapters.store.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from adapters.client.connection import Response
+
+    Launch = Callable[[Sequence[str], Path, Mapping[str, str], IO[bytes]], "Process"]
 
 ROOT = Path(__file__).parents[2]
 START = "import sys; sys.path.insert(0, {root!r}); from adapters.cli import main; sys.exit(main())"
@@ -39,11 +41,32 @@ done
 PATIENCE = 60.0  # seconds for whatever comes at once on a machine that has nothing else to do
 
 
+class Process(Protocol):
+    """What is asked of a child process."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Returns the exit code, negative for a signal, or None while it runs."""
+
+    def wait(self, timeout: float = ...) -> int:
+        """Waits for the end and returns the exit code."""
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal."""
+
+    def kill(self) -> None:
+        """Kills it."""
+
+
 class House:
     """Repositories `a`, `b`, … with a few files each, beside one state directory."""
 
-    def __init__(self, home: Path, repositories: str = "a", git: str = "git") -> None:
-        self.home, self.git_program = home, git
+    def __init__(
+        self, home: Path, repositories: str = "a", git: str = "git", launch: Launch | None = None
+    ) -> None:
+        """`launch` starts the service otherwise than as a new process of Python."""
+        self.home, self.git_program, self.launch = home, git, launch or started
         self.state = home / "state"
         self.socket = os.fsencode(self.state / "laneyard.sock")
         self.store = os.fsencode(self.state / "journal.db")
@@ -187,6 +210,13 @@ def eventually(true: Callable[[], object], seconds: float = PATIENCE) -> None:
         sleep(0.01)
 
 
+def started(argv: Sequence[str], place: Path, environment: Mapping[str, str], log: IO[bytes]) -> Process:
+    """Runs the program in a new process of Python; its output goes to the log."""
+    return subprocess.Popen(
+        [*PROGRAM, *argv], cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+    )
+
+
 class Running:
     """A service as a child process; it tells us how it is as it would tell systemd."""
 
@@ -198,14 +228,9 @@ class Running:
         self._log = house.home / "service.log"
         with open(self._log, "ab") as log:
             self._from = log.tell()
-            self.process = subprocess.Popen(
-                [*PROGRAM, *arguments, "serve"] if "serve" not in arguments else [*PROGRAM, *arguments],
-                cwd=house.home,
-                env={**house.environment, "NOTIFY_SOCKET": str(self._place)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+            argv = arguments if "serve" in arguments else (*arguments, "serve")
+            environment = {**house.environment, "NOTIFY_SOCKET": str(self._place)}
+            self.process = house.launch(argv, house.home, environment, log)
 
     def until(self, word: str, seconds: float = PATIENCE) -> None:
         """Waits until the service has told this, since the last call."""

@@ -17,6 +17,7 @@ from adapters.client.connection import Connection
 from adapters.client.wire import ClientError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from adapters.client.connection import Response
@@ -181,7 +182,7 @@ def start(count: int, socket: bytes, roots: list[Path], tally: Tally) -> tuple[l
     return clients, stop
 
 
-def finish(clients: list[Client], stop: threading.Event, seconds: float = 120.0) -> None:
+def finish(clients: Sequence[Client], stop: threading.Event, seconds: float = 120.0) -> None:
     """Lets every client end what it began."""
     stop.set()
     for client in clients:
