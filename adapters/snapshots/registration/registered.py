@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -238,6 +239,11 @@ def inside(name: str) -> str:
 def said_of(name: bytes) -> str:
     """Returns how people read the name of an entry of the registration."""
     return display(inside(pack(name)))
+
+
+def lines_of(log: bytes) -> Counter[bytes]:
+    """Returns what a reflog says; git's gc writes a tab where a line has no message, as a new worktree's."""
+    return Counter(line.rstrip(b"\t") for line in log.splitlines())
 
 
 def present(admin: bytes, name: bytes) -> bytes:

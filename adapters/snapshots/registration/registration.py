@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from adapters.files.durable import read_file
@@ -26,6 +25,7 @@ from adapters.snapshots.registration.registered import inside as inside
 from adapters.snapshots.registration.registered import (
     is_shared_index,
     is_top,
+    lines_of,
     opened,
     present,
     said_of,
@@ -184,12 +184,7 @@ def _digest(found: Found, path: bytes) -> str:
 
 def _says_no_more(files: Files, known: Registered, path: bytes) -> bool:
     """Tells whether a log has only lines that were captured: git's gc lets old ones expire."""
-    return _lines(read_file(path, LIMIT)) <= _lines(files.read(known.sha256, LIMIT))
-
-
-def _lines(log: bytes) -> Counter[bytes]:
-    """Returns what a log says; git's gc writes a tab where a line has no message, as a new worktree's."""
-    return Counter(line.rstrip(b"\t") for line in log.splitlines())
+    return lines_of(read_file(path, LIMIT)) <= lines_of(files.read(known.sha256, LIMIT))
 
 
 def _is_index(admin: bytes, name: bytes) -> bool:

@@ -19,6 +19,7 @@ from adapters.snapshots.registration.naming_objects import staged
 from adapters.snapshots.registration.registered import (
     is_shared_index,
     kept,
+    lines_of,
     opened,
     present,
     said_of,
@@ -87,7 +88,7 @@ def _is_fresh(files: Files | None, manifest: Manifest, admin: bytes, found: Foun
         return data.strip() in heads
     if found.name == b"logs/HEAD":
         log = b"" if files is None else kept(files, manifest.registration, "logs/HEAD")
-        news = set(data.splitlines()) - set(log.splitlines())
+        news = lines_of(data) - lines_of(log)
         return all(line.split(b" ")[1:2] == [head] for line in news for head in heads)
     return set(data.splitlines()) <= set(present(common_directory(admin), found.name).splitlines())
 

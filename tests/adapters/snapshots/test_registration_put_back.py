@@ -197,6 +197,18 @@ def test_an_index_that_git_filled_from_the_snapshot_is_ours(lane: Lane) -> None:
     assert registration.strange(kept.files, kept.manifest, other.admin, kept.tree) == "something is staged"
 
 
+def test_a_log_that_gits_gc_has_written_anew_between_two_attempts_is_ours(lane: Lane) -> None:
+    kept, other, _ = lost(lane)
+    attempt(other, kept)
+    before = state(other)
+    log = os.path.join(other.admin, b"logs/HEAD")
+    captured = read_file(log)
+    other.git("reflog", "expire", "--expire=never", "--all")
+    assert read_file(log) != captured  # a line without a message has a tab now
+    attempt(other, kept)
+    assert state(other) == before
+
+
 def test_a_new_worktree_is_ours_without_a_snapshot(lane: Lane) -> None:
     others_settings(lane)
     sparse_elsewhere(lane)
