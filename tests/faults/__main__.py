@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.faults import page
+from tests.faults import page, random_kills
 from tests.faults.matrix import Killed, at_once, deep, killed, kills, once, points, service
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ PAGE = Path(__file__).parents[2] / "docs/crash-matrix.md"
 def main() -> int:
     """Does what was asked for; returns 1 if anything is lost, stuck, left about or wrong."""
     asked = _asked()
+    if asked.random:
+        return random_kills.main(["--kills", str(asked.random)])
     found = points(asked.scenario, by_service=asked.service)
     if not found:
         sys.stderr.write(f"there is no scenario {asked.scenario}\n")
@@ -74,6 +76,7 @@ def _asked() -> argparse.Namespace:
         ways.add_argument(
             way, type=int, nargs="?", const=SELDOM, metavar="N", help=f"{told}, after every Nth kill"
         )
+    ways.add_argument("--random", type=int, metavar="N", help="kill at N random moments, under load")
     ways.add_argument("--service", action="store_true", help="kill the service instead of the command line")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="how many at a time")
     parser.add_argument("--write", action="store_true", help=f"in every way, and write {PAGE.name}")

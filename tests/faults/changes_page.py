@@ -34,12 +34,13 @@ change itself destroys, is not counted as lost.
 A cell says where the lane was after the start with the change in place: **d**one as asked; **a**bandoned, so
 that it rests in another state, mostly the one before; in **r**eview; or it **w**aits in its open journal
 until the world is mended. An empty cell has no trial: there was nothing that could be changed so, or it was
-not drawn.
+not drawn. Not all trials were made: which ones were is a fixed stride through them, scenario by scenario,
+moment by moment and change by change. The moments within a step depend on git's version.
 """
 
 
 def page(found: Sequence[Verdict], drawn: Sequence[str]) -> str:
-    """Returns all of it as Markdown; `drawn` says of each kind of trial how many there are and were made."""
+    """Returns all of it as Markdown; `drawn` says of each kind which were made."""
     wrong = [each for each in found if each.wrong]
     lines = [HEAD, *(f"* {each}" for each in drawn), ""]
     lines += [f"{len(found)} trials changed something; **{len(wrong)}** were wrong.", ""]

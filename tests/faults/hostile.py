@@ -459,7 +459,7 @@ def _written(pool: ProcessPoolExecutor, *, verbose: bool) -> list[Verdict]:
         chosen = every[first::step]
         verdicts += _shown(pool.map(tried, chosen), verbose)
         kind = ", ".join(("killed" if killed else "live", *(["within"] if within else [])))
-        drawn.append(f"{kind}: every {step}th of {len(every)} trials, beginning with number {first + 1}")
+        drawn.append(f"{kind}: one in {step} of {len(every):,} trials, from number {first + 1} on")
     PAGE.write_text(changes_page.page(verdicts, drawn))
     return verdicts
 

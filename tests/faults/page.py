@@ -69,7 +69,8 @@ SERVICE = """\
 
 The same commands were sent over HTTP to a service that was killed: before or after an effect or an append, or
 before, during or after a git of its own. What it had answered must be in the log, and the same request, with
-the same key, must be answered as if nothing had been.
+the same key, must be answered as if nothing had been; where what it had begun was undone, that stays its
+answer, and another request must lead to the end.
 """
 
 

@@ -32,7 +32,7 @@ from tests.soak.house import PATIENCE, House, eventually
 from tests.soak.load import Tally, finish
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.faults.starting import Starter
     from tests.soak.house import Running
@@ -288,10 +288,10 @@ def trial(
     return counts, tried.wrong
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Runs it, prints what was met, and returns 0 only if nothing was wrong."""
     parser = argparse.ArgumentParser(
-        prog="scripts/crash-matrix --random", description=__doc__.partition("\n")[0]
+        prog="python -m tests.faults.random_kills", description=__doc__.partition("\n")[0]
     )
     parser.add_argument("--kills", type=int, default=1000, metavar="N")
     parser.add_argument("--seed", type=int, default=0, metavar="S")
@@ -301,7 +301,7 @@ def main() -> int:
     parser.add_argument("--service", action="store_false", dest="program", help="the service (the default)")
     parser.add_argument("--dir", default=str(MEMORY) if MEMORY.is_dir() else None)
     parser.add_argument("--keep", action="store_true", help="leave everything where it is")
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     place = Path(tempfile.mkdtemp(prefix="laneyard-kills-", dir=given.dir))
     try:
         counts, wrong = trial(

@@ -123,7 +123,8 @@ def test_every_effect_and_every_chapter_is_crashed_in() -> None:
     steps = {step for scenario in SCENARIOS for step in scenario.steps.split()}
     told = {tag for scenario in SCENARIOS for tag in reference(scenario).tags}
     assert steps >= EFFECTS
-    assert {tag.partition(".")[0] for tag in BY_TAG} == {tag.partition(".")[0] for tag in told}
+    chapters = {tag.partition(".")[0] for tag in BY_TAG} - {"step"}  # no crash leads to a step that fails
+    assert chapters == {tag.partition(".")[0] for tag in told}
 
 
 def crashes_of_recovery() -> list[ParameterSet]:

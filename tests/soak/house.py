@@ -146,7 +146,7 @@ class House:
             capture_output=True,
             text=True,
             check=False,
-            timeout=2 * PATIENCE,
+            timeout=10 * PATIENCE,  # `verify` reads every snapshot back
         )
 
     @contextmanager
