@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from adapters.reality import Difference
 
 
+NEWER = ": update Laneyard"  # how a finding ends that is no damage, but of a newer program
+
+
 def run_verify(arguments: Namespace) -> int:
     """Checks the log and its tables; then, apart, what the disk says differs. The exit code tells which."""
     settings = config.load(arguments.state_dir)
@@ -61,7 +64,12 @@ def _print_findings(checked: int, findings: list[verify.Finding], world: list[Di
         say(f"log: {each.check}{where}: {each.message}")
     if findings:
         say(f"the log is NOT in order: {count(len(findings), 'finding')} in {count(checked, 'event')}")
-        say("where only tables are named, 'laneyard rebuild' makes them anew; else restore a copy of the log")
+        if all(each.message.endswith(NEWER) for each in findings):
+            say("that is no damage, so do not restore an older copy: what is known of the log is in order")
+        else:
+            say(
+                "if only tables are named, 'laneyard rebuild' makes them anew; else restore a copy of the log"
+            )
         return
     say(f"the log is in order: {count(checked, 'event')}, the chain holds, every table is what the log says")
     for difference in world:

@@ -94,6 +94,8 @@ def test_what_only_reads_works_beside_a_blocked_lane_and_on_it(desk: Desk, laney
     verified = laneyard("verify")
     assert verified.code != 0
     assert verified.out.count("update Laneyard") + verified.err.count("update Laneyard") == 1
+    assert "that is no damage" in verified.out
+    assert "restore a copy" not in verified.out
 
 
 def test_the_tables_are_made_anew_with_the_blocked_lane_in_them(desk: Desk, laneyard: Laneyard) -> None:
