@@ -45,13 +45,12 @@ def main() -> int:
 
 
 def _every_way(asked: argparse.Namespace) -> tuple[page.Part, page.Part, page.Part, page.Part]:
-    found = points(asked.scenario)
-    by_service = points(asked.scenario, by_service=True)
+    found, by_service = points(), points(by_service=True)
     return (
-        _part(asked, found, once, asked.sample),
-        _part(asked, found, deep, SELDOM * asked.sample),
-        _part(asked, found, at_once, SELDOM * asked.sample),
-        _part(asked, by_service, service, asked.sample),
+        _part(asked, found, once),
+        _part(asked, found, deep, SELDOM),
+        _part(asked, found, at_once, SELDOM),
+        _part(asked, by_service, service),
     )
 
 
@@ -59,7 +58,7 @@ def _part(
     asked: argparse.Namespace,
     found: dict[str, dict[str, int]],
     work: Callable[[tuple[str, Kill]], list[Killed]],
-    every: int,
+    every: int = 1,
 ) -> page.Part:
     tasks = [(life, each) for life, times in found.items() for each in kills(times, asked.point)][::every]
     return page.Part(found, _watched(killed(work, tasks, asked.jobs), len(tasks)))
@@ -80,7 +79,11 @@ def _asked() -> argparse.Namespace:
     ways.add_argument("--service", action="store_true", help="kill the service instead of the command line")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="how many at a time")
     parser.add_argument("--write", action="store_true", help=f"in every way, and write {PAGE.name}")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    in_part = (asked.deep, asked.both, asked.random, asked.service, asked.sample > 1)
+    if asked.write and (any(in_part) or (asked.scenario, asked.point) != ("*", "*")):
+        parser.error("--write is for the whole matrix: the page does not say what was left out")
+    return asked
 
 
 def _watched(results: Iterable[Killed], count: int) -> list[Killed]:

@@ -79,6 +79,13 @@ def test_the_list_names_every_point() -> None:
     assert {line.partition(":")[0] for line in lines} == {*BY_NAME}
 
 
+@pytest.mark.parametrize("part", ["--sample=2", "--scenario=reap", "--point=*git*", "--service", "--deep"])
+def test_the_page_is_of_the_whole_matrix(part: str) -> None:
+    asked = [sys.executable, "-m", "tests.faults", "--write", part]
+    ran = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, "whole matrix" in ran.stderr) == (2, True)
+
+
 def test_what_is_lost_is_counted() -> None:
     with scene("remove-dirty") as found:
         world = found.world
