@@ -268,6 +268,8 @@ def run(scenario: Scenario, spot: Spot, fault: Fault) -> Verdict:
         verdict = Verdict(scenario.name, spot, fault, said)
         if not said.outcome:
             verdict.trouble.append(f"no typed answer: {said.words}")
+        elif not said.struck:
+            verdict.trouble.append("the fault did not come")
         world.events()  # the log can be read, however full the disk is
         (world.home / "ballast").unlink(missing_ok=True)
         _judge_lost(world, expected, held, verdict)

@@ -248,7 +248,7 @@ class Judge:
             return self.verdict
         self.world.program = "git"
         if self.scenario.name == "restore-undone":  # the git that was busy ends as well
-            Path(os.fsdecode(self.world.common), "worktrees/work/index.lock").unlink(missing_ok=True)
+            Path(os.fsdecode(self.world.common), "worktrees", "work", "index.lock").unlink(missing_ok=True)
         self.verdict.afterwards = self.attempt(self.finish)
         self.judge()
         return self.verdict

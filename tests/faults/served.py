@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 KINDS = ("effect", "append", "git")
 KEY = "6f1c3d2a-8f0e-4c58-9a57-2d1f0b7c9e11"
 OTHER = "0b9d5f0e-3f2b-4a3f-8d0c-5f6f3c1e7a22"  # of what is left of a command
+REFUSED = 409  # what is answered where a command was undone, for whatever reason of the world
 UNDONE = {"creation.undone@1", "removal.abandoned@1", "restore.abandoned@1"}
 
 
@@ -146,7 +147,7 @@ def _again(found: Scene, service: Serving, status: int) -> Judgement:
 
     def ask(said: str) -> int:
         told.append(service.say(said, KEY if said == line else OTHER))
-        if said == line and told[0] != wanted and undone():
+        if said == line and told[0] == REFUSED and undone():
             return service.say(said, OTHER)  # it was begun and undone, and that stays its answer
         return told[0]
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
+LANE = str(Path(".laneyard/worktrees", "work"))  # from the root
 EACH = 5  # kills of a scenario
 LEAST = 300  # points that there must be
 
@@ -41,9 +42,10 @@ def some(found: dict[str, int], count: int, life: str) -> list[tuple[str, Kill]]
 
 
 def faults(work: Callable[[tuple[str, Kill]], Sequence[Killed]], tasks: list[tuple[str, Kill]]) -> list[str]:
-    """What is wrong after each of these kills; at least one must have come."""
+    """What is wrong after each of these kills; how often a point comes differs, but most must have come."""
     found = [each for task in tasks for each in work(task)]
-    assert any(each.judgement.end != "not reached" for each in found)
+    missed = [str(each) for each in found if each.judgement.end == "not reached"]
+    assert 2 * len(missed) < len(found), missed
     return [str(each) for each in found if each.judgement.faults]
 
 
@@ -90,13 +92,13 @@ def test_what_is_lost_is_counted() -> None:
     with scene("remove-dirty") as found:
         world = found.world
         assert lost(owned(world), world) == {}
-        (world.home / "root/.laneyard/worktrees/work/untracked").unlink()
-        assert [*lost(found.had, world).values()] == [".laneyard/worktrees/work/untracked"]
+        (world.home / "root" / LANE / "untracked").unlink()
+        assert [*lost(found.had, world).values()] == [f"{LANE}/untracked"]
 
 
 def test_a_commit_that_nothing_reaches_is_lost() -> None:
     with scene("remove-dirty") as found:
-        world, lane = found.world, bytes(found.world.home / "root/.laneyard/worktrees/work")
+        world, lane = found.world, bytes(found.world.home / "root" / LANE)
         world.git(lane, "update-ref", "-d", "HEAD")
         world.git(lane, "reflog", "expire", "--expire=now", "--all")
         assert [*lost(found.had, world).values()] == ["in a reflog"]
@@ -108,7 +110,7 @@ def test_what_is_not_done_and_what_is_left_about_is_noticed() -> None:
         assert classified(found, seen(world)) == "undone"
         assert differences(found) != []
         assert run(world, found.life.line) == 0
-        (world.home / "root/.git/worktrees/work/.laneyard-begun").touch()
+        (world.home / "root/.git/worktrees" / "work" / ".laneyard-begun").touch()
         judgement = judged(found, run(world, RECOVER))
         assert (judgement.end, judgement.stuck, judgement.lost) == ("forward", (), ())
         assert judgement.litter != ()

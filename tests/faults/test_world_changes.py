@@ -126,7 +126,7 @@ def test_a_log_of_which_old_lines_have_expired_says_nothing_new(tmp_path: Path) 
         async with world.open() as opened:
             await removed(opened)
             world.git(world.root, "reflog", "expire", "--expire=all", "--all")
-            assert os.path.getsize(os.path.join(world.common, b"worktrees/work/logs/HEAD")) == 0
+            assert os.path.getsize(os.path.join(world.common, b"worktrees", b"work", b"logs/HEAD")) == 0
             await opened.reap()
             assert opened.state() == "reaped"
 
