@@ -239,8 +239,7 @@ def _not_done(lane: Returning, outcome: NotDone) -> tuple[Fact, ...]:
 def _restored(lane: Returning, *more: str) -> LaneRestored:
     assert lane.place is not None
     moved = () if lane.place.path == _origin(lane) else (f"the path is now {lane.place.path}",)
-    begun = ("its deletion may have begun: compare it with the snapshot",) if _was_doomed(lane.home) else ()
-    begun = (*begun, *_remnants(lane))
+    begun = (*_worn(lane), *_remnants(lane))
     return LaneRestored(
         edition=lane.plan.edition,
         source=lane.plan.source,
@@ -253,6 +252,16 @@ def _restored(lane: Returning, *more: str) -> LaneRestored:
 
 def _was_doomed(home: Quarantined | Reaped | NeedsReview) -> bool:
     return isinstance(home, NeedsReview) and home.demolition.begun
+
+
+def _worn(lane: Returning) -> tuple[str, ...]:
+    """Returns what is to be said of a tree that may be whole no more."""
+    if not _was_doomed(lane.home):
+        return ()
+    record, taken = lane.record, lane.record.editions[-1].snapshot_id
+    has_all = taken is not None and not record.is_remnant(taken)
+    whole = f"snapshot {taken}, which has all of it" if has_all else "its commit"
+    return (f"its deletion may have begun: compare it with {whole}",)
 
 
 def _remnants(lane: Returning) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ DAMAGED, MISSING = "snapshot_damaged", "tree_missing"  # details that leave fewe
 EXITS: dict[Exit, tuple[str, str]] = {  # what it does, and when it is there
     "--put-back": (
         "restore it from the quarantine",
-        "the lane rests in quarantine, and no deletion of it has begun",
+        "the lane rests in quarantine and no deletion has begun; else it puts back what is left, and says so",
     ),
     "--resnapshot": (
         "capture it as it is now, and reap it",
@@ -142,6 +142,8 @@ def safe(lane: NeedsReview) -> str:
     what = left.get(type(lane.home), "a failed creation has left")
     if is_gone(lane):
         told = f"nothing is at {where}, and its registration stays"
+    elif cause(lane.detail) == "identity_changed":
+        told = f"nothing more is deleted, and what is at {where} is not the lane's own directory"
     elif _is_whole(lane):
         told = f"nothing was deleted, and the lane rests whole at {where}"
     elif lane.demolition.begun:

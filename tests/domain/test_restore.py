@@ -167,6 +167,6 @@ def test_a_lane_whose_deletion_may_have_begun_is_not_said_to_be_as_it_was() -> N
             path=HOME,
             branch=BRANCH,
             head=HEAD,
-            differences=("its deletion may have begun: compare it with the snapshot",),
+            differences=("its deletion may have begun: compare it with snapshot s-1, which has all of it",),
         ),
     )

@@ -174,6 +174,6 @@ def test_a_worn_tree_can_still_be_put_back_and_says_so() -> None:
         head=HEAD,
         snapshot_id=None,
     )
-    said = "its deletion may have begun: compare it with the snapshot"
+    said = "its deletion may have begun: compare it with snapshot s-1, which has all of it"
     given(*WORN).when(RestoreLane(slug="fix-login", path=HOME)).then(planned)
     given(*WORN, planned, returned, rejoined).learns(Unlocked(), replace(restored(said), source="quarantine"))
